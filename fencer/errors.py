@@ -48,11 +48,12 @@ class ReceiverError(FencerError):
     Args:
         message: What came of it, for people.
         retry_s: So many seconds the receiver asks to be left alone; None: it does not say.
+        works: The receiver works, and this is about this message alone: others may get there.
     """
 
-    def __init__(self, message: str, retry_s: float | None = None) -> None:
+    def __init__(self, message: str, retry_s: float | None = None, *, works: bool = False) -> None:
         super().__init__(message)
-        self.retry_s = retry_s
+        self.retry_s, self.works = retry_s, works
 
 
 class ToldError(FencerError):

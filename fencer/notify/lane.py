@@ -10,11 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from fencer.notify.message import Message
 from fencer.notify.receiver import Manner
-from fencer.notify.summary import summary
+from fencer.notify.summary import AT_ONCE, matters, portions, summary
 from fencer.wording.occasions import Occasion
-
-AT_ONCE = 5
-"""Of more that wait for a receiver that takes one at a time, one summary is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +55,19 @@ class Last:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """A receiver that works has refused a message.
+
+    Attributes:
+        times: In a row.
+        until_s: Until then that message is not sent again; others are.
+    """
+
+    times: int
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
     """What has to be kept of a lane over a restart.
 
@@ -88,15 +98,19 @@ class Lane:
     """What is on its way now."""
     told: dict[str, Last] = field(init=False, default_factory=dict)
     lost: int = field(init=False, default=0)
-    """Messages that never went out: there were too many."""
+    """Messages that never went out: there were too many. The next summary counts them."""
     late: int = field(init=False, default=0)
-    """Messages that waited for a receiver that failed."""
+    """Messages that waited because they, or their receiver, had failed."""
     failures: int = field(init=False, default=0)
     """In a row."""
     asked: bool = field(init=False, default=False)
     """The receiver asked to be left alone for now."""
     _failed: set[str] = field(init=False, default_factory=set)
-    """Incidents whose message failed, and has not got there yet."""
+    """Incidents whose message failed because the receiver did, and has not got there yet."""
+    _refused: dict[str, Refused] = field(init=False, default_factory=dict)
+    """Incidents whose message alone failed, and has not got there yet."""
+    _counted: int = field(init=False, default=0)
+    """So many of the lost ones are counted by what is on its way."""
     _outdated: set[str] = field(init=False, default_factory=set)
     """What is on its way, and not true any more: an incident is something else now."""
     _standing: dict[str, Message] = field(init=False, default_factory=dict)
@@ -150,14 +164,12 @@ class Lane:
             return
         if not message.over:
             self._outdated.discard(key)
-        if message.loud or self._takes_details or self.has(key):
+        if message.loud or self.manner.replaces or self.has(key):
+            if message.loud:  # something else than what was refused
+                self._refused.pop(key, None)
             if not self.waiting and not self.sending:
                 self._gathers_until_s = now_s + self.pace.gather_s
             self.waiting[key] = replace(message, loud=message.loud or (before is not None and before.loud))
-
-    @property
-    def _takes_details(self) -> bool:
-        return self.manner.replaces or self.manner.several
 
     def forget(self, key: str) -> None:
         """Forget an incident: there are too many."""
@@ -169,28 +181,44 @@ class Lane:
         self.waiting.pop(key, None)
         if key not in self.sending:
             self._failed.discard(key)
+            self._refused.pop(key, None)
 
     def due_s(self, now_s: float) -> float | None:
         """Return in how many seconds something is to be sent; None: nothing is."""
         times = [] if self._renews_at_s is None else [self._renews_at_s]
         if self.waiting:
-            times.append(self._gathers_until_s)
+            first_s = min(self._refused_until_s(key) for key in self.waiting)
+            times.append(max(self._gathers_until_s, first_s))
         return max(0.0, min(times) - now_s, self._paused_until_s - now_s) if times else None
 
+    def _refused_until_s(self, key: str) -> float:
+        refused = self._refused.get(key)
+        return float("-inf") if refused is None else refused.until_s
+
     def take(self, now_s: float) -> tuple[Message, ...]:
-        """Return what is to be sent now, in one call: `sent` or `failed` follows. Empty: nothing is."""
+        """Return what is to be sent now, in one call: `sent` or `failed` follows. Empty: nothing is.
+
+        What matters most goes first. What was refused goes last, and with nothing else: it is told only to
+        those parts of a receiver that do not have it yet.
+        """
         if self._renews_at_s is not None and self._renews_at_s <= now_s:
             self.waiting = {**self._standing, **self.waiting}
             self._renews_at_s = None
-        if not self.waiting:
-            return ()
-        if self.manner.several or len(self.waiting) > AT_ONCE:
-            self.sending, self.waiting = self.waiting, {}
-        else:  # one that the receiver does not like must not keep others back
-            key = min(self.waiting, key=lambda key: key in self._failed)
-            self.sending = {key: self.waiting.pop(key)}
-        messages = tuple(self.sending.values())
-        return messages if self.manner.several or len(messages) == 1 else (summary(messages),)
+        ready = [one for key, one in self.waiting.items() if self._refused_until_s(key) <= now_s]
+        fresh = [one for one in ready if one.key not in self._refused]
+        messages = self._first(fresh or ready)
+        self.sending = {one.key: self.waiting.pop(one.key) for one in messages}
+        is_summary = len(messages) > 1 and not self.manner.several
+        self._counted = self.lost if is_summary or not self.waiting else 0
+        return (summary(messages, self.lost),) if is_summary else tuple(messages)
+
+    def _first(self, messages: list[Message]) -> list[Message]:
+        """Return what goes out next of what may."""
+        if self.manner.several or not messages:
+            return messages
+        if self.manner.each or len(messages) <= AT_ONCE:  # one that makes a receiver fail keeps no other back
+            return [min(messages, key=lambda one: (one.key in self._failed, matters(one)))]
+        return portions(messages)[0]
 
     def _is_unwanted_end(self, message: Message) -> bool:
         return message.over and message.key in self.told and Occasion.BACK not in self.on
@@ -203,9 +231,12 @@ class Lane:
 
     def sent(self, now_s: float) -> bool:
         """Take note that what was taken got there; return whether all that had failed has got there now."""
-        was_failing = bool(self._failed)
-        self.late += len(self.sending) if was_failing else 0
+        was_failing, was_refused = bool(self._failed), bool(self._refused)
+        self.late += len(self.sending if was_failing else self.sending.keys() & self._refused.keys())
+        self.lost -= self._counted
         self._failed -= self.sending.keys()
+        for key in self.sending:
+            self._refused.pop(key, None)
         for key, message in self.sending.items():
             if message.over:
                 self.told.pop(key, None)
@@ -217,13 +248,28 @@ class Lane:
             newer = self.waiting.get(key)  # came while this was on its way
             if newer is not None and self._is_unwanted_end(newer):
                 self._knows_enough(key)
-            elif newer is not None and not (newer.loud or self._takes_details):
+            elif newer is not None and not (newer.loud or self.manner.replaces):
                 self._forget_waiting(key)
         self._outdated.clear()
         self.sending, self.failures, self.asked = {}, 0, False
         self._paused_until_s = float("-inf")
         self._renew_later(now_s)
-        return was_failing and not self._failed
+        return (was_failing and not self._failed) or (was_refused and not self._refused)
+
+    def refused(self, now_s: float) -> bool:
+        """Take note that a receiver that works did not take what was taken; return whether that is news."""
+        is_news = not self._refused
+        keys = [key for key in self.sending if key not in self.waiting or not self.waiting[key].loud]
+        self._return()
+        self._failed -= keys
+        for key in keys:
+            if key in self.waiting:
+                times = self._refused[key].times + 1 if key in self._refused else 1
+                self._refused[key] = Refused(times, now_s + self.pace.pause_s(times, None))
+        self.failures, self.asked = 0, False
+        self._paused_until_s = float("-inf")
+        self._renew_later(now_s)
+        return is_news
 
     def failed(self, now_s: float, asked_s: float | None) -> bool:
         """Take note that what was taken did not get there; return whether that is news.
@@ -233,6 +279,16 @@ class Lane:
             asked_s: So long the receiver asks to be left alone.
         """
         is_news = not self._failed
+        keys = [*self.sending]
+        self._return()
+        self._failed.update(key for key in keys if key in self.waiting)
+        self.failures, self.asked = self.failures + 1, bool(asked_s)
+        self._paused_until_s = now_s + self.pace.pause_s(self.failures, asked_s)
+        self._renew_later(now_s)
+        return is_news
+
+    def _return(self) -> None:
+        """Let what was taken wait again, or what is newer of it."""
         for key, message in self.sending.items():
             if key in self._outdated:
                 if key not in self.told:  # it heard of no beginning, so of no end either
@@ -240,12 +296,8 @@ class Lane:
                 continue
             newer = self.waiting.get(key, message)
             self.waiting[key] = replace(newer, loud=newer.loud or message.loud)
-            self._failed.add(key)
         self._outdated.clear()
-        self.sending, self.failures, self.asked = {}, self.failures + 1, bool(asked_s)
-        self._paused_until_s = now_s + self.pace.pause_s(self.failures, asked_s)
-        self._renew_later(now_s)
-        return is_news
+        self.sending = {}
 
     def _stands(self, key: str, message: Message) -> None:
         if self.manner.renew_s is not None:

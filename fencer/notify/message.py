@@ -28,6 +28,7 @@ class Message:
         over: It is over; the last message of the incident.
         loud: Worth somebody's attention: it begins, it is something else now, it still goes on, it is over.
             Otherwise only details are new, and only a receiver that can replace a message gets it.
+        parts: Of a summary the keys and numbers of what it is made of; otherwise empty.
     """
 
     key: str
@@ -43,6 +44,7 @@ class Message:
     done: bool = False
     over: bool = False
     loud: bool = True
+    parts: tuple[tuple[str, int], ...] = ()
 
     @property
     def told_as(self) -> Occasion:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
@@ -18,13 +17,16 @@ from fencer.notify.lane import Lane, Pace
 from fencer.notify.message import Message
 from fencer.notify.past import Past
 from fencer.notify.receiver import Receiver
+from fencer.notify.summary import matters
 from fencer.notify.told import Told
 from fencer.wording.occasions import Occasion
 
 log = logging.getLogger(__name__)
 
 MOST = 1000
-"""So many incidents are kept at a time. Of more the oldest go, first those of which only details are new."""
+"""So many incidents are kept at a time. Of more those go that matter least, and of these the oldest."""
+FEWER = MOST * 9 // 10
+"""So many are no longer too many, so that one incident more or less is not told again and again."""
 LAST_S = 0.5
 """Of the patience at the end, what is left for keeping what was told."""
 
@@ -52,9 +54,8 @@ class Outbox:
         self._lock = threading.Lock()
         self._closed = False
         past = told.past if told is not None else Past()
-        self._incidents = OrderedDict(past.incidents)
-        self._quiet = OrderedDict((key, None) for key, one in past.incidents.items() if not one.loud)
-        """Of which only details are new."""
+        self._incidents = dict(past.incidents)
+        self._dropped, self._told_of_dropped = 0, False
         self._lanes = [
             _Serving(receiver, Lane(receiver.manner, on, pace or Pace()), threading.Condition(self._lock))
             for receiver, on in receivers
@@ -106,27 +107,25 @@ class Outbox:
         while (message := self._arrived.get()) is not None:
             with self._lock:
                 self._incidents[message.key] = message
-                self._quiet.pop(message.key, None)
-                if not message.loud:
-                    self._quiet[message.key] = None
                 for one in self._lanes:
                     one.lane.offer(message, self._now_s())
                     one.changed.notify()
                 self._forget_what_is_over(message.key)
                 self._forget_what_is_too_much()
             self._keep()
+            self._tell_of_dropped()
 
     def _serve(self, one: _Serving) -> None:
         while messages := self._take(one):
-            retry_s, why = None, ""
+            failure = None
             try:
                 one.receiver.send(messages)
             except ReceiverError as error:
-                retry_s, why = error.retry_s, str(error)
+                failure = error
             except Exception as error:
                 log.exception("%s: messages could not be sent: a bug in fencer", one.receiver.name)
-                why = f"a bug in fencer: {type(error).__name__}"
-            self._conclude(one, why, retry_s)
+                failure = ReceiverError(f"a bug in fencer: {type(error).__name__}")
+            self._conclude(one, failure)
 
     def _take(self, one: _Serving) -> tuple[Message, ...]:
         """Wait until something is to be sent, and return it; empty: closed, and nothing is left to try."""
@@ -142,25 +141,52 @@ class Outbox:
                 return ()
             return lane.take(self._now_s())
 
-    def _conclude(self, one: _Serving, why: str, retry_s: float | None) -> None:
+    def _conclude(self, one: _Serving, failure: ReceiverError | None) -> None:
         """Take note of what came of it; where it is news, log it, outside of the lock."""
         name, lane = one.receiver.name, one.lane
         with self._lock:
             keys = [*lane.sending]
-            is_news = lane.failed(self._now_s(), retry_s) if why else lane.sent(self._now_s())
-            one.tried_last = self._closed and bool(why)
-            late, lost, waiting = lane.late, lane.lost, len(lane.waiting)
-            if is_news and not why:
-                lane.late = lane.lost = 0
+            is_news = _noted(lane, failure, self._now_s())
+            one.tried_last = self._closed and failure is not None and not failure.works
+            late, waiting = lane.late, len(lane.waiting)
+            if is_news and failure is None:
+                lane.late = 0
             for key in keys:
                 self._forget_what_is_over(key)
         self._keep()
-        if why and is_news:
+        if not is_news:
+            return
+        if failure is None:
+            log.info("%s is told again; %s late", name, _were(late))
+        elif failure.works:
+            log.warning(
+                "%s: a message did not get there: %s; it is tried again, others go out", name, failure
+            )
+        else:
             waits = f"{count(waiting, 'message')} {'waits' if waiting == 1 else 'wait'}"
-            log.warning("%s is not told: %s; tried again until it is, %s. Fencing goes on", name, why, waits)
-        elif is_news:
-            gone = f", {count(lost, 'message')} lost: there were too many" if lost else ""
-            log.info("%s is told again; %s late%s", name, _were(late), gone)
+            text = "%s is not told: %s; tried again until it is, %s. Fencing goes on"
+            log.warning(text, name, failure, waits)
+
+    def _tell_of_dropped(self) -> None:
+        """Log that there are too many incidents, once all that came is sorted, and again when there are not.
+
+        Only the thread that sorts drops any, and calls this.
+        """
+        if not self._arrived.empty() or not self._dropped:
+            return
+        incidents = count(self._dropped, "incident")
+        if not self._told_of_dropped:
+            self._told_of_dropped = True
+            log.warning(
+                "more than %s incidents at a time: %s dropped, what matters least first, and no longer told of",
+                f"{MOST:,}",
+                f"{incidents} {'is' if self._dropped == 1 else 'are'}",
+            )
+        elif len(self._incidents) <= FEWER:
+            log.info(
+                "no longer too many incidents at a time: %s dropped in all", _were(self._dropped, "incident")
+            )
+            self._dropped, self._told_of_dropped = 0, False
 
     def _keep(self) -> None:
         if self._told is not None:
@@ -176,11 +202,11 @@ class Outbox:
 
     def _forget_what_is_too_much(self) -> None:
         while len(self._incidents) > MOST:
-            self._forget(next(iter(self._quiet or self._incidents)))
+            self._forget(max(self._incidents.values(), key=matters).key)  # the first of those: the oldest
+            self._dropped += 1
 
     def _forget(self, key: str) -> None:
         del self._incidents[key]
-        self._quiet.pop(key, None)
         for one in self._lanes:
             one.lane.forget(key)
 
@@ -199,5 +225,12 @@ class _Serving:
         """It was closed, and failed after that."""
 
 
-def _were(number: int) -> str:
-    return f"{count(number, 'message')} {'was' if number == 1 else 'were'}"
+def _noted(lane: Lane, failure: ReceiverError | None, now_s: float) -> bool:
+    """Let a lane take note of what came of a call; return whether that is news."""
+    if failure is None:
+        return lane.sent(now_s)
+    return lane.refused(now_s) if failure.works else lane.failed(now_s, failure.retry_s)
+
+
+def _were(number: int, noun: str = "message") -> str:
+    return f"{count(number, noun)} {'was' if number == 1 else 'were'}"

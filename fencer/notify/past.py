@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from fencer.core.text import printable
@@ -19,6 +19,8 @@ MAGIC = '{"fencer": "notified"'
 """How a file of ours begins."""
 LONGEST_TEXT = 4000
 """Characters of one text."""
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9990, 1, 1, tzinfo=UTC)
+"""No time of ours is outside of these, and within them any zone and any pause can be reckoned with."""
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ONE_LINE = ("about", "title", "reason", "guest")
@@ -137,6 +139,9 @@ def _moment(value: Any) -> datetime:
     moment = datetime.fromisoformat(value)
     if moment.tzinfo is None:
         raise ValueError("a time has no zone")
+    moment = moment.astimezone(UTC)
+    if not EARLIEST <= moment <= LATEST:
+        raise ValueError("a time is in no year that can be")
     return moment
 
 

@@ -42,6 +42,8 @@ _LARGEST_ANSWER_BYTES = 64 << 10
 _SHOWN_BYTES = 300
 _SAYS_WHEN = frozenset({429, 503})  # Source: RFC 6585, section 4; RFC 9110, section 15.6.4
 _DENIED = frozenset({401, 403})
+_ABOUT_THE_MESSAGE = frozenset({400, 413, 415, 422})
+"""Another message may be taken. Source: RFC 9110, section 15.5."""
 _OK, _REDIRECT, _ERROR = 200, 300, 400
 _DEEPEST = 8
 
@@ -191,7 +193,7 @@ def _judge(response: urllib3.BaseHTTPResponse, came: bytes, address: Address, hi
     if status in _DENIED and address.token_file is not None:
         text += f". Is the token in {printable(str(address.token_file))} the right one?"
     pause_s = _pause_s(response) if status in _SAYS_WHEN else None
-    raise ReceiverError(without(f"{shown} {text}", hide), pause_s)
+    raise ReceiverError(without(f"{shown} {text}", hide), pause_s, works=status in _ABOUT_THE_MESSAGE)
 
 
 def _place(leads: str) -> str:

@@ -16,13 +16,14 @@ class Manner:
     Attributes:
         replaces: A later message of an incident takes the place of the earlier one, so that details that are
             new disturb nobody.
-        several: It takes any number of messages at once; otherwise one, and a person reads it: of many that
-            wait one summary is made.
+        several: It takes any number of messages at once; otherwise one.
+        each: A program reads it, and wants each message. For a person, of many that wait one summary is made.
         renew_s: What is not over has to be sent again so often; None: once is enough.
     """
 
     replaces: bool = False
     several: bool = False
+    each: bool = False
     renew_s: float | None = None
 
 

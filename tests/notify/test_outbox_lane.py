@@ -2,9 +2,10 @@
 
 import pytest
 
-from fencer.notify.lane import AT_ONCE, Lane, Last, Pace
+from fencer.notify.lane import Lane, Last, Pace
 from fencer.notify.receiver import Manner
 from fencer.notify.settings import ALL
+from fencer.notify.summary import AT_ONCE
 from fencer.wording.occasions import Occasion
 from tests.notify.boxes import SEVERAL, message, over
 

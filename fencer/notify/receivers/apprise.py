@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ _NOT_INSTALLED = 3  # as the child says it
 _REAP_S = 2.0
 """Wait this long for a killed process, then leave it."""
 _ANSWER_BYTES = 64 << 10
+_MOST_TOLD = 10_000
 
 _TYPE = {
     Occasion.FENCED: "warning",
@@ -63,16 +65,17 @@ class Apprise:
         self.manner = Manner()
         self._settings, self._source, self._page_url = settings, source, page_url
         self._deadline_s = deadline_s
-        self._told: set[tuple[str, int, str]] = set()
+        self._told: dict[tuple[str, str, int], None] = {}
+        """Which URLs took what another one did not: URL, key and number."""
 
     def send(self, messages: Sequence[Message]) -> None:
         """See `Receiver.send`. If one of several URLs fails, the others are not told a second time."""
         for message in messages:
             self._send(message, read_secrets(self._settings.urls_file))
-        self._told.clear()
 
     def _send(self, message: Message, urls: tuple[str, ...]) -> None:
-        untold = [url for url in urls if (message.key, message.number, url) not in self._told]
+        parts = message.parts or ((message.key, message.number),)
+        untold = [url for url in urls if any((url, *part) not in self._told for part in parts)]
         text = plain(message.text, _TEXT_BYTES)
         order = {
             "title": subject(self._source, message.title, _TITLE_BYTES),
@@ -84,12 +87,15 @@ class Apprise:
         errors = []
         for url, (told, why) in zip(untold, self._ask(order, hide), strict=True):
             if told:
-                self._told.add((message.key, message.number, url))
+                self._told.update(dict.fromkeys((url, *part) for part in parts))
             else:
                 reason = line(without(why, hide), _SHOWN_BYTES) or "it was not told"
                 errors.append(f"URL {urls.index(url) + 1}{_kind(url)}: {reason}")
         if errors:
-            raise ReceiverError("; ".join(errors))
+            self._told = dict(list(self._told.items())[-_MOST_TOLD:])
+            raise ReceiverError("; ".join(errors), works=len(errors) < len(urls))
+        for url, part in product(urls, parts):
+            self._told.pop((url, *part), None)
 
     def _ask(self, order: dict[str, Any], hide: tuple[str, ...]) -> list[tuple[bool, str]]:
         """Run the child, and return what it says of each URL."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from fencer.bounded import Bounds
-from fencer.errors import ReceiverError
 from fencer.notify.hidden import parts_of, read_secret
 from fencer.notify.message import Message
 from fencer.notify.post import Address, post
@@ -35,25 +33,19 @@ class Webhook:
 
     def __init__(self, settings: WebhookSettings, source: str, deadline_s: float = DEADLINE_S) -> None:
         self.name = settings.name
-        self.manner = Manner(replaces=True, several=True)
+        self.manner = Manner(replaces=True, each=True)
         self._settings, self._source = settings, source
         self._deadline_s = deadline_s
-        self._taken: set[tuple[str, int]] = set()
 
     def send(self, messages: Sequence[Message]) -> None:
-        """See `Receiver.send`. What was taken before one failed is not sent again with it."""
+        """See `Receiver.send`."""
         settings = self._settings
         token = "" if settings.token_file is None else read_secret(settings.token_file)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         url = read_secret(settings.url_file)
         address = Address(url, token, settings.ca_file, settings.token_file, parts_of(url))
-        bounds = Bounds(self._deadline_s)
         for message in messages:
-            which = (message.key, message.number)
-            if which not in self._taken:
-                post(address, self._document(message), headers, _left_s(bounds))
-                self._taken.add(which)
-        self._taken.clear()
+            post(address, self._document(message), headers, self._deadline_s)
 
     def _document(self, message: Message) -> dict[str, object]:
         return {
@@ -72,15 +64,6 @@ class Webhook:
             "began": _moment(message.began),
             "at": _moment(message.at),
         }
-
-
-def _left_s(bounds: Bounds) -> float:
-    try:
-        return bounds.left_s()
-    except TimeoutError as error:
-        raise ReceiverError(
-            "it answers, but too slowly for all that waits; the rest is sent later"
-        ) from error
 
 
 def _state(message: Message) -> str:
