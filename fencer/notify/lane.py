@@ -167,7 +167,7 @@ class Lane:
         if message.loud or self.manner.replaces or self.has(key):
             if message.loud:  # something else than what was refused
                 self._refused.pop(key, None)
-            if not self.waiting and not self.sending:
+            if not self.sending and self.waiting.keys() <= self._refused.keys():
                 self._gathers_until_s = now_s + self.pace.gather_s
             self.waiting[key] = replace(message, loud=message.loud or (before is not None and before.loud))
 
@@ -261,7 +261,7 @@ class Lane:
         is_news = not self._refused
         keys = [key for key in self.sending if key not in self.waiting or not self.waiting[key].loud]
         self._return()
-        self._failed -= keys
+        self._failed.difference_update(keys)
         for key in keys:
             if key in self.waiting:
                 times = self._refused[key].times + 1 if key in self._refused else 1

@@ -159,9 +159,7 @@ class Outbox:
         if failure is None:
             log.info("%s is told again; %s late", name, _were(late))
         elif failure.works:
-            log.warning(
-                "%s: a message did not get there: %s; it is tried again, others go out", name, failure
-            )
+            log.warning("%s did not take a message: %s; it is tried again, others go out", name, failure)
         else:
             waits = f"{count(waiting, 'message')} {'waits' if waiting == 1 else 'wait'}"
             text = "%s is not told: %s; tried again until it is, %s. Fencing goes on"
@@ -177,15 +175,12 @@ class Outbox:
         incidents = count(self._dropped, "incident")
         if not self._told_of_dropped:
             self._told_of_dropped = True
-            log.warning(
-                "more than %s incidents at a time: %s dropped, what matters least first, and no longer told of",
-                f"{MOST:,}",
-                f"{incidents} {'is' if self._dropped == 1 else 'are'}",
+            text = (
+                "there are more than %s incidents: nobody is told of %s, that matter least. Fencing goes on"
             )
+            log.warning(text, f"{MOST:,}", incidents)
         elif len(self._incidents) <= FEWER:
-            log.info(
-                "no longer too many incidents at a time: %s dropped in all", _were(self._dropped, "incident")
-            )
+            log.info("there are fewer incidents again; nobody was told of %s", incidents)
             self._dropped, self._told_of_dropped = 0, False
 
     def _keep(self) -> None:
@@ -232,5 +227,5 @@ def _noted(lane: Lane, failure: ReceiverError | None, now_s: float) -> bool:
     return lane.refused(now_s) if failure.works else lane.failed(now_s, failure.retry_s)
 
 
-def _were(number: int, noun: str = "message") -> str:
-    return f"{count(number, noun)} {'was' if number == 1 else 'were'}"
+def _were(number: int) -> str:
+    return f"{count(number, 'message')} {'was' if number == 1 else 'were'}"

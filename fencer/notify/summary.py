@@ -18,7 +18,7 @@ NAMED = 8
 
 
 def matters(message: Message) -> tuple[bool, bool, int]:
-    """Return how little a message matters: the smaller, the more. Details matter least, but for an alarm's."""
+    """Return how little a message matters: the smaller, the more. Of details only an alarm's matter."""
     kind = message.told_as
     return kind is not Occasion.ALARM, not message.loud, MATTERS.index(kind)
 

@@ -9,6 +9,7 @@ from queue import Queue
 from threading import Event
 from typing import Any
 
+from fencer.errors import ReceiverError
 from fencer.notify.message import Message
 from fencer.notify.receiver import Manner
 from fencer.wording.occasions import Occasion
@@ -58,6 +59,8 @@ class Box:
         self.fails = deque(fails)
         self.dead: Exception | None = None
         """What it raises for ever."""
+        self.refuses = ""
+        """About whom it takes no message, although it works."""
         self.tried: Queue[tuple[Message, ...]] = Queue()
         self.got: Queue[tuple[Message, ...]] = Queue()
         self.opened = Event()
@@ -70,6 +73,8 @@ class Box:
         assert self.opened.wait(WITHIN_S)
         if self.dead is not None:
             raise self.dead
+        if any(one.about == self.refuses for one in messages):
+            raise ReceiverError("answered 400", works=True)
         error = self.fails.popleft() if self.fails else None
         if error is not None:
             raise error

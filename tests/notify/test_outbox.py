@@ -113,6 +113,65 @@ def test_after_1000_incidents_at_a_dead_receiver_it_gets_the_newest_and_nothing_
     assert "k8s-0" not in got
 
 
+def test_of_too_many_incidents_those_go_that_matter_least_and_it_is_logged(outbox, caplog):
+    caplog.set_level(logging.INFO)
+    phone = Box("phone")
+    alerts = Box("alerts", Manner(replaces=True, several=True, renew_s=0.001))
+    out = outbox(phone, alerts, pace=Pace(gather_s=0.2))
+    with out._lock:  # so that all of them come at once
+        out.put(message("worst", occasion=Occasion.ALARM))
+        out.put(message("worst", 2, occasion=Occasion.ALARM, loud=False))  # the alarm stands all the same
+        out.put(message("fenced"))
+        out.put(message("quiet", occasion=Occasion.BLIND, loud=False))
+        for number in range(MOST + 200):
+            out.put(message(f"k8s-{number}", occasion=Occasion.REFUSED))
+    assert phone.next() == [("worst", 2, False)]
+    [sent] = phone.got.get(timeout=WITHIN_S)
+    assert (
+        sent.title == "999 incidents: 999 refused, and 202 more that were not kept"
+    )  # details are not for it
+    assert {"worst", "k8s-201", "k8s-1199"} <= {*out_keys(out)}
+    for _ in range(3):
+        assert ("worst", 2, False) in alerts.next()
+    for number in range(MOST + 200):
+        out.put(over(f"k8s-{number}"))
+    out.close(WITHIN_S)
+    assert [text for text in caplog.messages if "incidents" in text] == [
+        "there are more than 1,000 incidents: nobody is told of 203 incidents, that matter least. "
+        "Fencing goes on",
+        "there are fewer incidents again; nobody was told of 203 incidents",
+    ]
+
+
+def test_what_a_working_receiver_refuses_delays_nothing_else(outbox, caplog):
+    caplog.set_level(logging.INFO)
+    box = Box("phone")
+    box.refuses = "bad"
+    out = outbox(box, pace=Pace(gather_s=0.0, retry_s=3600.0))
+    out.put(message("bad"))
+    box.tried.get(timeout=WITHIN_S)
+    for about in ("a", "b"):
+        out.put(message(about, occasion=Occasion.ALARM))
+        assert box.next() == [(about, 1, False)]
+    assert caplog.messages == ["phone did not take a message: answered 400; it is tried again, others go out"]
+
+
+def test_in_the_end_what_is_refused_keeps_nothing_else_from_being_sent(outbox):
+    box = Box("phone")
+    box.refuses = "bad"
+    out = outbox(box, pace=PATIENT)
+    out.put(message("bad", occasion=Occasion.ALARM))
+    out.put(message("good"))
+    out.close(WITHIN_S)
+    assert box.next() == [("good", 1, False)]
+    assert box.tried.qsize() == 2
+
+
+def out_keys(out):
+    """Return whom the incidents that are kept are about."""
+    return [one.about for one in out._snapshot().incidents.values()]
+
+
 def test_forty_nodes_that_die_together_are_one_notification(outbox):
     box = Box("phone")
     box.opened.clear()

@@ -15,12 +15,18 @@ from tests.notify.boxes import SEVERAL, message
 
 NODES = [f"k8s-{number}" for number in range(8)]
 KINDS = [Occasion.FENCED, Occasion.REFUSED, Occasion.ALARM]
-MANNERS = [Manner(), Manner(replaces=True), SEVERAL, Manner(replaces=True, several=True, renew_s=30.0)]
+MANNERS = [
+    Manner(),
+    Manner(replaces=True),
+    Manner(replaces=True, each=True),
+    SEVERAL,
+    Manner(replaces=True, several=True, renew_s=30.0),
+]
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("tell"), st.sampled_from(NODES), st.sampled_from(KINDS), st.booleans()),
         st.tuples(st.just("ends"), st.sampled_from(NODES)),
-        st.tuples(st.sampled_from(["take", "sent", "failed", "restart"])),
+        st.tuples(st.sampled_from(["take", "sent", "failed", "refused", "restart"])),
     ),
     max_size=80,
 )
@@ -88,6 +94,11 @@ class World:
         if self.lane.sending:
             self.lane.failed(self.now_s, None)
 
+    def refused(self) -> None:
+        """Let it not be taken."""
+        if self.lane.sending:
+            self.lane.refused(self.now_s)
+
     def restart(self) -> None:
         """Be another agent, with what the file has: what was on its way did not get there."""
         incidents = {one.key: one for one in self.truth.values()}
@@ -98,6 +109,7 @@ class World:
     def drain(self) -> None:
         """Let all get there."""
         self.sent()
+        self.now_s += 1000.0
         while self.lane.take(self.now_s):
             self.sent()
 

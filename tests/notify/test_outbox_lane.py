@@ -153,6 +153,100 @@ def test_one_that_a_receiver_does_not_like_keeps_no_other_back():
     assert one.sent(100.0)
 
 
+def test_what_is_refused_is_tried_less_often_and_alone_waits():
+    one = lane()
+    one.offer(message("bad"), 0.0)
+    pauses, now_s = [], 10.0
+    for number in range(1, 9):
+        assert [sent.about for sent in one.take(now_s)] == ["bad"]
+        assert one.refused(now_s) is (number == 1)
+        one.offer(message("good", number), now_s)
+        assert one.due_s(now_s) == 2.0  # gathered as ever
+        assert told(one, now_s + 2.0) == [("good", number, False)]
+        pauses.append(one.due_s(now_s))
+        now_s += pauses[-1]
+    assert pauses == [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
+    assert one.take(now_s)
+    assert one.sent(now_s)
+    assert one.late == 1
+
+
+def test_what_was_refused_is_tried_at_once_if_it_is_something_else_now():
+    one = lane(SEVERAL)
+    one.offer(message(), 0.0)
+    one.take(10.0)
+    one.refused(10.0)
+    one.offer(message(number=2, loud=False), 10.0)
+    assert one.take(12.0) == ()
+    one.offer(message(number=3, occasion=Occasion.ALARM), 12.0)
+    [sent] = one.take(14.0)
+    assert sent.number == 3
+    one.offer(message(number=4, occasion=Occasion.ALARM), 14.0)  # while it is on its way
+    one.refused(14.0)
+    [sent] = one.take(14.0)
+    assert sent.number == 4
+
+
+def test_what_was_refused_is_in_no_summary_with_what_is_new():
+    one = lane()
+    for number in range(AT_ONCE):
+        one.offer(message(f"old-{number}"), 0.0)
+    for _ in range(AT_ONCE):
+        one.take(10.0)
+        one.refused(10.0)
+    one.offer(message("new"), 11.0)
+    assert told(one) == [("new", 1, False)]
+
+
+def test_who_does_not_work_any_more_after_a_refusal_is_news():
+    one = lane()
+    one.offer(message("bad"), 0.0)
+    one.take(10.0)
+    assert one.refused(10.0)
+    one.offer(message("good"), 10.0)
+    one.take(12.0)
+    assert one.failed(12.0, None)
+    assert told(one, 17.0) == [("good", 1, False)]
+    assert one.take(17.0)
+    assert one.failed(17.0, None)
+
+
+def test_what_matters_most_goes_first_and_an_alarm_alone():
+    one = lane()
+    for number in range(AT_ONCE + 1):
+        one.offer(message(f"k8s-{number}"), 0.0)
+    one.offer(message("worst", occasion=Occasion.ALARM), 0.0)
+    assert told(one) == [("worst", 1, False)]
+    [sent] = one.take(100.0)
+    assert sent.title == "6 incidents: 6 fenced"
+    for about, kind in (("b", REFUSED), ("a", Occasion.ALARM)):
+        one.offer(message(about, occasion=kind), 0.0)
+    one.sent(100.0)
+    assert [told(one), told(one)] == [[("a", 1, False)], [("b", 1, False)]]
+
+
+def test_a_program_gets_each():
+    one = lane(Manner(replaces=True, each=True))
+    for number in range(AT_ONCE + 1):
+        one.offer(message(f"k8s-{number}"), 0.0)
+    assert [told(one) for _ in range(AT_ONCE + 1)] == [[(f"k8s-{n}", 1, False)] for n in range(AT_ONCE + 1)]
+
+
+def test_a_summary_counts_what_was_lost_until_it_gets_there():
+    one = lane()
+    for _ in range(2):
+        for number in range(AT_ONCE + 2):
+            one.offer(message(f"k8s-{number}"), 0.0)
+        one.forget("k8s-0-1")
+        for _ in range(2):
+            [sent] = one.take(100.0)
+            assert sent.title == "6 incidents: 6 fenced, and 1 more that was not kept"
+            one.failed(100.0, None)
+        one.take(100.0)
+        one.sent(100.0)
+        assert one.lost == 0
+
+
 def test_after_failures_it_is_tried_less_often_and_never_given_up():
     one = lane()
     one.offer(message(), 0.0)

@@ -13,6 +13,7 @@ import pytest
 
 from fencer.errors import ReceiverError
 from fencer.notify.settings import ALL, AppriseSettings
+from fencer.notify.summary import summary
 from fencer.wording.occasions import Occasion
 from tests.cluster.standin import StandIn, answer, in_turn, silent
 from tests.notify.receivers.labs import TEXT, built, message, written
@@ -47,12 +48,33 @@ def test_what_it_is_told(standing, tmp_path):
 def test_each_url_is_told_and_one_that_fails_is_told_again_alone(standing, tmp_path):
     good, bad = standing(answer({})), standing(in_turn(answer("no", status=500), answer({})))
     receiver = telling(tmp_path, "# chats", at(good), "", at(bad))
-    with pytest.raises(ReceiverError, match=r"^URL 2 \(json://…\): .*500"):
+    with pytest.raises(ReceiverError, match=r"^URL 2 \(json://…\): .*500") as caught:
         receiver.send([message()])
+    assert caught.value.works  # others need not wait for it
     receiver.send([message()])
     assert (len(good.requests), len(bad.requests)) == (1, 2)
     receiver.send([message(number=2)])
     assert (len(good.requests), len(bad.requests)) == (2, 3)
+
+
+def test_a_summary_of_what_an_url_has_is_not_sent_there(standing, tmp_path):
+    good, bad = standing(answer({})), standing(answer("no", status=500))
+    receiver = telling(tmp_path, at(good), at(bad))
+    first, second, new = (message(key=f"{name}-1", about=name) for name in ("a", "b", "c"))
+    for one in (first, second, summary([first, second])):
+        with pytest.raises(ReceiverError, match="URL 2"):
+            receiver.send([one])
+    assert (len(good.requests), len(bad.requests)) == (2, 3)
+    with pytest.raises(ReceiverError, match="URL 2"):
+        receiver.send([summary([first, second, new])])
+    assert (len(good.requests), len(bad.requests)) == (3, 4)
+
+
+def test_if_no_url_is_told_it_does_not_work(standing, tmp_path):
+    bad = standing(answer("no", status=500))
+    with pytest.raises(ReceiverError) as caught:
+        telling(tmp_path, at(bad), at(bad, "/2")).send([message()])
+    assert not caught.value.works
 
 
 @pytest.mark.parametrize(

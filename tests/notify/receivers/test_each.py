@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import time
 from datetime import timedelta
 
 import pytest
 
 from fencer.errors import ReceiverError
+from fencer.notify.lane import Pace
+from fencer.notify.outbox import Outbox
 from fencer.notify.receivers.alertmanager import ENDS_AFTER_S, RENEW_S
 from fencer.notify.receivers.build import receiver
 from fencer.notify.settings import ALL, AlertmanagerSettings, NtfySettings
@@ -28,6 +31,7 @@ from tests.notify.receivers.labs import (
     settings_of,
     webhook,
 )
+from tests.support import wait_until
 
 QUIET = {"number": 2, "loud": False, "text": "2 pods left"}
 
@@ -113,20 +117,30 @@ class TestWebhook:
             ("over", "fenced", True),
         ]
 
-    def test_what_was_taken_is_not_sent_again_with_what_was_not(self, standing, tmp_path):
-        server = standing(in_turn(answer({}), answer("busy", status=503), answer({})))
-        receiver_ = built(settings_of("webhook", server.url, tmp_path))
-        waiting = [message(), message(number=2), message(number=3)]
-        with pytest.raises(ReceiverError, match="answered 503"):
-            receiver_.send(waiting)
-        receiver_.send(waiting)
-        assert [json.loads(request.body)["number"] for request in server.requests] == [1, 2, 2, 3]
+    @pytest.mark.parametrize(
+        ("status", "works"),
+        [(400, True), (413, True), (415, True), (422, True)]
+        + [(status, False) for status in (302, 401, 403, 404, 408, 429, 500, 502, 503)],
+    )
+    def test_an_answer_is_about_the_message_or_about_the_receiver(self, standing, tmp_path, status, works):
+        server = standing(answer("no", status=status))
+        with pytest.raises(ReceiverError) as caught:
+            built(settings_of("webhook", server.url, tmp_path)).send([message()])
+        assert caught.value.works is works
 
-    def test_all_of_them_together_have_one_deadline(self, standing, tmp_path):
-        server = standing(in_turn(answer({}), silent))
-        with pytest.raises(ReceiverError, match="no answer within"):
-            built(settings_of("webhook", server.url, tmp_path), 0.5).send([message(), message(number=2)])
-        assert len(server.requests) == 2
+    def test_one_that_it_refuses_keeps_no_other_back(self, standing, tmp_path):
+        def behave(request, connection, end):
+            status = 400 if json.loads(request.body)["about"] == "bad" else 200
+            answer({}, status=status)(request, connection, end)
+
+        server = standing(behave)
+        receiver_ = built(settings_of("webhook", server.url, tmp_path))
+        outbox = Outbox([(receiver_, ALL)], None, time.monotonic, Pace(gather_s=0.1))
+        for about in ("bad", *map(str, range(8))):
+            outbox.put(message(about=about, key=f"{about}-1"))
+        wait_until(lambda: len(server.requests) == 9, "nine messages")
+        outbox.close(0.0)
+        assert {json.loads(request.body)["about"] for request in server.requests} == {"bad", *"01234567"}
 
     def test_its_url_is_read_each_time(self, standing, tmp_path):
         server = standing(answer({}))
