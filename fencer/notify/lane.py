@@ -198,15 +198,15 @@ class Lane:
     def take(self, now_s: float) -> tuple[Message, ...]:
         """Return what is to be sent now, in one call: `sent` or `failed` follows. Empty: nothing is.
 
-        What matters most goes first. What was refused goes last, and with nothing else: it is told only to
-        those parts of a receiver that do not have it yet.
+        What matters most goes first. What was refused goes last, and never with anything new: of several at
+        once one may have been the reason, and a part of the receiver may have them already.
         """
         if self._renews_at_s is not None and self._renews_at_s <= now_s:
             self.waiting = {**self._standing, **self.waiting}
             self._renews_at_s = None
         ready = [one for key, one in self.waiting.items() if self._refused_until_s(key) <= now_s]
         fresh = [one for one in ready if one.key not in self._refused]
-        messages = self._first(fresh or ready)
+        messages = fresh if fresh and self.manner.several else self._first(fresh or ready)
         self.sending = {one.key: self.waiting.pop(one.key) for one in messages}
         is_summary = len(messages) > 1 and not self.manner.several
         self._counted = self.lost if is_summary or not self.waiting else 0
@@ -214,9 +214,10 @@ class Lane:
 
     def _first(self, messages: list[Message]) -> list[Message]:
         """Return what goes out next of what may."""
-        if self.manner.several or not messages:
-            return messages
-        if self.manner.each or len(messages) <= AT_ONCE:  # one that makes a receiver fail keeps no other back
+        if not messages:
+            return []
+        one_by_one = self.manner.each or self.manner.several or len(messages) <= AT_ONCE
+        if one_by_one:  # one that makes a receiver fail keeps no other back
             return [min(messages, key=lambda one: (one.key in self._failed, matters(one)))]
         return portions(messages)[0]
 
@@ -296,8 +297,9 @@ class Lane:
                 continue
             newer = self.waiting.get(key, message)
             self.waiting[key] = replace(newer, loud=newer.loud or message.loud)
-        self._outdated.clear()
-        self.sending = {}
+        gone, self._outdated, self.sending = self._outdated - self.waiting.keys(), set(), {}
+        for key in gone:
+            self._forget_waiting(key)
 
     def _stands(self, key: str, message: Message) -> None:
         if self.manner.renew_s is not None:

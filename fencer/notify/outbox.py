@@ -112,8 +112,10 @@ class Outbox:
                     one.changed.notify()
                 self._forget_what_is_over(message.key)
                 self._forget_what_is_too_much()
+                dropped = self._news_of_dropped()
             self._keep()
-            self._tell_of_dropped()
+            if dropped:
+                log.log(*dropped)
 
     def _serve(self, one: _Serving) -> None:
         while messages := self._take(one):
@@ -153,7 +155,10 @@ class Outbox:
                 lane.late = 0
             for key in keys:
                 self._forget_what_is_over(key)
+            dropped = self._news_of_dropped()
         self._keep()
+        if dropped:
+            log.log(*dropped)
         if not is_news:
             return
         if failure is None:
@@ -164,24 +169,6 @@ class Outbox:
             waits = f"{count(waiting, 'message')} {'waits' if waiting == 1 else 'wait'}"
             text = "%s is not told: %s; tried again until it is, %s. Fencing goes on"
             log.warning(text, name, failure, waits)
-
-    def _tell_of_dropped(self) -> None:
-        """Log that there are too many incidents, once all that came is sorted, and again when there are not.
-
-        Only the thread that sorts drops any, and calls this.
-        """
-        if not self._arrived.empty() or not self._dropped:
-            return
-        incidents = count(self._dropped, "incident")
-        if not self._told_of_dropped:
-            self._told_of_dropped = True
-            text = (
-                "there are more than %s incidents: nobody is told of %s, that matter least. Fencing goes on"
-            )
-            log.warning(text, f"{MOST:,}", incidents)
-        elif len(self._incidents) <= FEWER:
-            log.info("there are fewer incidents again; nobody was told of %s", incidents)
-            self._dropped, self._told_of_dropped = 0, False
 
     def _keep(self) -> None:
         if self._told is not None:
@@ -199,6 +186,18 @@ class Outbox:
         while len(self._incidents) > MOST:
             self._forget(max(self._incidents.values(), key=matters).key)  # the first of those: the oldest
             self._dropped += 1
+
+    def _news_of_dropped(self) -> tuple[int, str] | None:
+        """Return what to log: there are too many incidents, and all that came is sorted; or no longer."""
+        incidents = count(self._dropped, "incident")
+        if self._dropped and not self._told_of_dropped and self._arrived.empty():
+            self._told_of_dropped = True
+            text = f"there are more than {MOST:,} incidents: nobody is told of {incidents}, that matter least"
+            return logging.WARNING, f"{text}. Fencing goes on"
+        if self._told_of_dropped and len(self._incidents) <= FEWER:
+            self._dropped, self._told_of_dropped = 0, False
+            return logging.INFO, f"there are fewer incidents again; nobody was told of {incidents}"
+        return None
 
     def _forget(self, key: str) -> None:
         del self._incidents[key]

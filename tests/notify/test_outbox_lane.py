@@ -187,6 +187,18 @@ def test_what_was_refused_is_tried_at_once_if_it_is_something_else_now():
     assert sent.number == 4
 
 
+def test_several_that_were_refused_together_are_tried_one_by_one():
+    one = lane(RENEWING)
+    one.offer(message("good"), 0.0)
+    one.offer(message("bad"), 0.0)
+    assert len(one.take(10.0)) == 2
+    one.refused(10.0)
+    assert told(one, 20.0) == [("good", 1, False)]
+    assert [sent.about for sent in one.take(20.0)] == ["bad"]
+    one.refused(20.0)
+    assert told(one, 80.0) == [("good", 1, False)]  # renewed
+
+
 def test_what_was_refused_is_in_no_summary_with_what_is_new():
     one = lane()
     for number in range(AT_ONCE):
@@ -209,6 +221,22 @@ def test_who_does_not_work_any_more_after_a_refusal_is_news():
     assert told(one, 17.0) == [("good", 1, False)]
     assert one.take(17.0)
     assert one.failed(17.0, None)
+
+
+@pytest.mark.parametrize("fails", [lambda one: one.failed(30.0, None), lambda one: one.refused(30.0)])
+def test_what_failed_and_is_to_be_told_no_more_is_no_trouble_any_more(fails):
+    one = lane(None, REFUSED)
+    one.offer(message(occasion=REFUSED), 0.0)
+    told(one, 10.0)
+    one.offer(message(number=2, occasion=REFUSED), 10.0)
+    one.take(20.0)
+    fails(one)
+    one.take(400.0)
+    one.offer(message(number=3), 400.0)  # nobody asked for that
+    fails(one)
+    one.offer(message("k8s-3", occasion=REFUSED), 400.0)
+    one.take(800.0)
+    assert fails(one)
 
 
 def test_what_matters_most_goes_first_and_an_alarm_alone():

@@ -147,7 +147,8 @@ class Alertmanager:
                 for error in errors
                 if isinstance(error, ReceiverError) and error.retry_s is not None
             ]
-            raise ReceiverError("; ".join(map(str, errors)), min(pauses, default=None))
+            works = all(isinstance(error, ReceiverError) and error.works for error in errors)
+            raise ReceiverError("; ".join(map(str, errors)), min(pauses, default=None), works=works)
 
     def _note(self, server: str, error: Exception) -> None:
         """Log what a server answers, once until it works again."""

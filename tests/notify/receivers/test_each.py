@@ -154,6 +154,13 @@ class TestWebhook:
 class TestAlertmanager:
     """Where it says so, a real one."""
 
+    @pytest.mark.parametrize(("statuses", "works"), [((400, 400), True), ((400, 503), False)])
+    def test_it_refuses_alerts_if_all_servers_do(self, standing, statuses, works):
+        servers = tuple(standing(answer("no", status=status)).url for status in statuses)
+        with pytest.raises(ReceiverError) as caught:
+            built(AlertmanagerSettings("a", ALL, servers)).send([message()])
+        assert caught.value.works is works
+
     @pytest.mark.e2e
     def test_an_incident_is_one_alert_that_ends(self, tmp_path):
         with real_alertmanager(tmp_path) as lab:
