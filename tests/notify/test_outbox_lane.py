@@ -239,6 +239,18 @@ def test_what_failed_and_is_to_be_told_no_more_is_no_trouble_any_more(fails):
     assert fails(one)
 
 
+def test_who_refuses_works_again_and_its_next_failure_is_news():
+    one = lane()
+    one.offer(message("bad"), 0.0)
+    one.take(10.0)
+    assert one.failed(10.0, None)
+    one.take(15.0)
+    assert one.refused(15.0)
+    assert one.due_s(15.0) == 5.0
+    one.take(20.0)
+    assert one.failed(20.0, None)
+
+
 def test_what_matters_most_goes_first_and_an_alarm_alone():
     one = lane()
     for number in range(AT_ONCE + 1):
