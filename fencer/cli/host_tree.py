@@ -75,7 +75,7 @@ def grow(seen: Pass, places: Mapping[str, Place], world: World) -> Tree:
     return Tree(endpoints, Twig(None, on(None)), seen.scene.errors)
 
 
-def _by_name(place: tuple[str, Host | None]) -> list[str | int]:
+def _by_name(place: tuple[str, Host | None]) -> list[tuple[int, str]]:
     return natural(place[1].name if place[1] else "")
 
 

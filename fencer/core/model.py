@@ -214,7 +214,8 @@ class GuestRef:
     def __str__(self) -> str:
         """Endpoint and number or name, and the host where that is known: ``home/102 on pve1``."""
         where = f" on {self.host}" if self.host else ""
-        return f"{self.endpoint}/{self.id if self.id.isdigit() else self.name}{where}"
+        whole = f"{self.endpoint}/{self.id if self.id.isdigit() else self.name}{where}"
+        return whole.replace("`", "'")  # it is put into sentences that have commands between backticks
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,14 +32,25 @@ def printable(text: str) -> str:
     )
 
 
+def unticked(text: str) -> str:
+    """Return a text that is `printable`, and in which no backtick is: between those stands what people type.
+
+    Args:
+        text: From outside, to be put into a sentence of ours that has such a command.
+    """
+    return printable(text).replace("`", "'")
+
+
 def alike(text: str) -> str:
     """Return a text without what varies when the same is said again: numbers and ids."""
     return _VARYING.sub("#", text)
 
 
-def natural(name: str) -> list[str | int]:
+def natural(name: str) -> list[tuple[int, str]]:
     """Return the key that sorts names as people do: ``k8s-2`` before ``k8s-10``."""
-    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"([0-9]+)", name))]
+    # Without leading zeros numbers are in order by length, then as text: nobody has to convert a huge one.
+    parts = re.split(r"0*([0-9]+)", name)
+    return [(len(part) if place % 2 else 0, part) for place, part in enumerate(parts)]
 
 
 def count(number: int, noun: str) -> str:

@@ -1,20 +1,25 @@
-"""Credentials of receivers: read anew each time they are needed, and taken out of what people are shown."""
+"""Credentials of receivers: read anew each time they are needed, and kept out of what people are shown."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from fencer.core.text import printable
 from fencer.errors import ReceiverError, unreadable
+from fencer.notify.texts import line
 
 LARGEST_BYTES = 16 << 10
 """The largest file that is read. Source: our choice; a token has some 30 to 2,000 characters."""
 
 _SHORTEST = 6
 """Parts of an URL that are shorter hide nothing: ``api``, ``v2``."""
+_TELLING = 8
+"""So many characters of a secret in a row tell something of it; fewer are in any text by chance."""
+HIDDEN = "(not shown: it repeats a part of a secret)"
 
 
 def read_secret(path: Path) -> str:
@@ -52,13 +57,13 @@ def read_secrets(path: Path) -> tuple[str, ...]:
     if len(raw) > LARGEST_BYTES:
         raise ReceiverError(f"{shown}: is larger than {LARGEST_BYTES >> 10} KiB: no credential is")
     try:
-        lines = [line.strip() for line in raw.decode("ascii").split("\n")]
+        lines = [one.strip() for one in raw.decode("ascii").split("\n")]
     except UnicodeDecodeError as error:
         raise ReceiverError(f"{shown}: has something else than ASCII: is it the right file?") from error
-    lines = [line for line in lines if line and not line.startswith("#")]
+    lines = [one for one in lines if one and not one.startswith("#")]
     if not lines:
         raise ReceiverError(f"{shown}: is empty")
-    if not all(line.isprintable() for line in lines):
+    if not all(one.isprintable() for one in lines):
         raise ReceiverError(f"{shown}: has characters that nobody can type: is it the right file?")
     return tuple(lines)
 
@@ -78,15 +83,25 @@ def parts_of(url: str) -> tuple[str, ...]:
     return tuple(part for part in (after, *parts) if len(part) >= _SHORTEST)
 
 
-def without(text: str, secrets: Iterable[str]) -> str:
-    """Return a text with stars in place of each secret: servers repeat what they were sent.
+def shown(answer: str, secrets: Iterable[str], most_bytes: int) -> str:
+    """Return an answer as one line; none of it if it repeats a part of a secret, as servers do.
+
+    Capitals, blanks, backslashes and what was quoted for an URL make no difference: a secret may be repeated
+    in small letters, in JSON, or cut off.
 
     Args:
-        text: An answer, or an error.
-        secrets: What must not be seen, as it was sent; also found if it was quoted or unquoted for an URL.
+        answer: Of a server, or of a program that asked one.
+        secrets: What was sent, and must not be seen.
+        most_bytes: So much of it at most, as UTF-8.
     """
-    forms = {form for secret in secrets for form in (secret, unquote(secret), quote(secret, safe=""))}
-    for form in sorted(forms, key=len, reverse=True):
-        if form:
-            text = text.replace(form, "***")
-    return text
+    bare = _bare(answer)
+    pieces = {bare[at : at + _TELLING] for at in range(len(bare))}
+    for secret in map(_bare, secrets):
+        short = 0 < len(secret) < _TELLING and secret in bare
+        if short or any(secret[at : at + _TELLING] in pieces for at in range(len(secret) - _TELLING + 1)):
+            return HIDDEN
+    return line(" ".join(answer.split()), most_bytes)
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[\\\s]", "", unquote(text)).casefold()

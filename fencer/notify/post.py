@@ -26,8 +26,8 @@ from urllib3.util import Url, parse_url
 from fencer.bounded import Bounds, Unbounded, bound_stream
 from fencer.core.text import printable
 from fencer.errors import ReceiverError
+from fencer.notify import hidden
 from fencer.notify.connect import connect
-from fencer.notify.hidden import without
 from fencer.notify.receiver import DEADLINE_S
 from fencer.notify.texts import line
 
@@ -108,7 +108,7 @@ def post(
             finally:
                 response.close()
     except (HTTPError, Unbounded, OSError, ValueError) as error:
-        raise ReceiverError(without(f"{shown}: {_why(error, within_s)}", hide)) from None
+        raise ReceiverError(f"{shown}: {_why(error, within_s, hide)}") from None
     return came
 
 
@@ -186,14 +186,15 @@ def _judge(response: urllib3.BaseHTTPResponse, came: bytes, address: Address, hi
         return
     leads = response.headers.get("Location")
     if _REDIRECT <= status < _ERROR and leads is not None:
-        text = f"answered {status}: go to {_place(leads)}. fencer does not: is that its right address?"
+        place = hidden.shown(_place(leads), hide, _SHOWN_BYTES)
+        text = f"answered {status}: go to {place}. fencer does not: is that its right address?"
     else:
-        said = without(" ".join(came.decode(errors="replace").split()), hide)
-        text = f"answered {status}" + (f": {line(said, _SHOWN_BYTES)}" if said else "")
+        said = hidden.shown(came.decode(errors="replace"), hide, _SHOWN_BYTES)
+        text = f"answered {status}" + (f": {said}" if said else "")
     if status in _DENIED and address.token_file is not None:
         text += f". Is the token in {printable(str(address.token_file))} the right one?"
     pause_s = _pause_s(response) if status in _SAYS_WHEN else None
-    raise ReceiverError(without(f"{shown} {text}", hide), pause_s, works=status in _ABOUT_THE_MESSAGE)
+    raise ReceiverError(f"{shown} {text}", pause_s, works=status in _ABOUT_THE_MESSAGE)
 
 
 def _place(leads: str) -> str:
@@ -202,7 +203,7 @@ def _place(leads: str) -> str:
         url = parse_url(leads)
     except LocationParseError:
         return "an address that is none"
-    return line(url._replace(auth=None, query=None, fragment=None).url, _SHOWN_BYTES)
+    return url._replace(auth=None, query=None, fragment=None).url
 
 
 def _pause_s(response: urllib3.BaseHTTPResponse) -> float | None:
@@ -219,12 +220,13 @@ def _pause_s(response: urllib3.BaseHTTPResponse) -> float | None:
     return min(max(wanted_s, 0.0), LONGEST_PAUSE_S)
 
 
-def _why(error: BaseException, within_s: float) -> str:
+def _why(error: BaseException, within_s: float, hide: tuple[str, ...]) -> str:
     """Say in plain words what came of a request."""
     if isinstance(error, Unbounded):
         return str(error)
     said = (_told(one, within_s) for one in reversed(_chain(error)))
-    return next(filter(None, said), f"what it answers cannot be understood: {line(str(error), _SHOWN_BYTES)}")
+    unclear = f"what it answers cannot be understood: {hidden.shown(str(error), hide, _SHOWN_BYTES)}"
+    return next(filter(None, said), unclear)
 
 
 def _chain(error: BaseException) -> list[BaseException]:

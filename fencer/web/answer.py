@@ -8,7 +8,7 @@ from enum import StrEnum, auto
 
 from fencer.core.model import Judged, Reason
 from fencer.core.policy import Policy
-from fencer.core.text import age, count, listing, printable
+from fencer.core.text import age, count, listing, unticked
 from fencer.ports.runtime import Sight
 from fencer.web.board import Snapshot
 from fencer.wording.conditions import Condition, condition, problems_first
@@ -143,7 +143,7 @@ def _of_agent(seen: Snapshot) -> Iterator[Line]:
         yield Line(
             Tone.BAD,
             "BLIND",
-            f"the API server has not answered{since}: {MEANS[True]} ({printable(seen.failing)})",
+            f"the API server has not answered{since}: {MEANS[True]} ({unticked(seen.failing)})",
         )
     elif seen.sight is None:
         yield Line(Tone.DOUBTFUL, "NO PASS YET", "fencer was started, and has not looked at any node so far")
@@ -170,11 +170,11 @@ def _of_sight(
             yield Line(
                 Tone.BAD,
                 "BLIND",
-                f"{printable(one.name)} has not answered{_since(one.success_age_s)}: {MEANS[False]}",
+                f"{unticked(one.name)} has not answered{_since(one.success_age_s)}: {MEANS[False]}",
             )
     if sight.malformed:
         names = [one.partition(": ")[0] for one in sight.malformed]
-        yield Line(Tone.BAD, count(len(names), "unreadable node"), f"{listing(names)}: not guarded")
+        yield Line(Tone.BAD, count(len(names), "unreadable node"), f"{unticked(listing(names))}: not guarded")
     if running:
         alarm = condition(running[0]) is Condition.ALARM  # what needs a person most comes first
         yield Line(_worst(running), "ALARM" if alarm else count(len(running), "incident"), _told(running))
@@ -183,10 +183,12 @@ def _of_sight(
     if unfit:
         names = [item.observation.node.name for item in unfit]
         yield Line(
-            Tone.DOUBTFUL, f"{count(len(names), 'node')} unguarded", f"{listing(names, 4)}: see why below"
+            Tone.DOUBTFUL,
+            f"{count(len(names), 'node')} unguarded",
+            f"{unticked(listing(names, 4))}: see why below",
         )
     if sight.paused_why is not None:
-        why = printable(sight.paused_why) or "no reason given"
+        why = unticked(sight.paused_why) or "no reason given"
         yield Line(
             Tone.DOUBTFUL,
             "PAUSED",
@@ -200,7 +202,7 @@ def _worst(running: Sequence[Judged]) -> Tone:
 
 
 def _told(running: Sequence[Judged]) -> str:
-    told = "; ".join(headline(item).removesuffix(".") for item in running[:NAMED])
+    told = unticked("; ".join(headline(item).removesuffix(".") for item in running[:NAMED]))
     more = len(running) - NAMED
     return f"{told}; and {more} more" if more > 0 else told
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fencer.core.text import age, listing, printable
+from fencer.web.answer import stale_after_s
 from fencer.web.board import Snapshot
 
 STILL_S = 120.0
@@ -52,6 +53,8 @@ def ready(shown: Snapshot) -> Health:
     elif shown.failing:
         lines.append(f"{shown.api}: {_plain(shown.failing, shown.api)}; nothing is fenced until it answers")
     else:
+        if shown.pass_age_s is not None and shown.pass_age_s > stale_after_s(shown.policy):
+            lines.append(f"the newest pass ended {age(shown.pass_age_s)} ago")
         others = [one for one in shown.endpoints if one.name != shown.api]
         if others and not any(one.up for one in others):
             lines += [f"{one.name}: {_plain(one.error, one.name)}" for one in others[:8]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from fencer.core.text import printable
+from fencer.core.text import printable, unticked
 from fencer.errors import JournalError
 from fencer.journal.folding import incidents
 from fencer.journal.headline import headline, moment_of
@@ -89,7 +89,7 @@ def read(journal: Path, now: datetime) -> Lately:
         found = tuple(_past(told, now))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise JournalError(f"{journal}: rows of another fencer: {error}") from error
-    trouble = f"some rows are left out: {printable(str(damaged[0]))}" if damaged else ""
+    trouble = f"some rows are left out: {unticked(str(damaged[0]))}" if damaged else ""
     return Lately(found, max(0, len(told) - MOST), now, trouble)
 
 
@@ -151,7 +151,7 @@ class LatelyReader:
         try:
             self._found = read(self._journal, self._wall())
         except JournalError as error:
-            self._found = replace(self._found, trouble=printable(str(error)))
+            self._found = replace(self._found, trouble=unticked(str(error)))
         finally:
             self._begun_s = None
 

@@ -15,6 +15,8 @@ from typing import Any
 
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
 from waitress.server import TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 
@@ -23,8 +25,11 @@ from fencer.web.settings import WebSettings
 log = logging.getLogger(__name__)
 
 THREADS, CONNECTIONS = 3, 32
-IDLE_S, LONGEST_S = 10.0, 60.0
-"""A connection may be idle for so long, and open for so long, whatever it sends or reads meanwhile."""
+REQUEST_S, IDLE_S, LONGEST_S = 5.0, 10.0, 60.0
+"""A request has to come within so long; its answer may stay unread for so long; and a connection may be open
+for so long, whatever it sends or reads meanwhile."""
+TURN_S = 1.0
+"""What is late is looked for so often, at least."""
 HEADERS_BYTES = 8192
 MOST_KINDS = 50
 """So many different things are logged of what waitress has to say."""
@@ -46,7 +51,8 @@ class Server:
         settings: Where.
         application: What answers.
         again_s: Seconds between two tries to listen.
-        idle_s: Seconds that a connection may be idle.
+        request_s: Seconds within which a request has to come.
+        idle_s: Seconds that an answer may stay unread.
         longest_s: Seconds that it may be open.
     """
 
@@ -56,11 +62,12 @@ class Server:
         application: Callable[..., Any],
         *,
         again_s: float = AGAIN_S,
+        request_s: float = REQUEST_S,
         idle_s: float = IDLE_S,
         longest_s: float = LONGEST_S,
     ) -> None:
         self._settings, self._application, self._again_s = settings, application, again_s
-        self._idle_s, self._longest_s = idle_s, longest_s
+        self._limits_s = (request_s, idle_s, longest_s)
         self._lock = threading.Lock()
         self._next_s = 0.0
         """When the next answer may be given, with what is left of those at once."""
@@ -148,16 +155,16 @@ class Server:
             sockets,
             _sock=sock,
             dispatcher=dispatcher,
-            adj=_adjustments(sock, self._idle_s, self._longest_s),
+            adj=_adjustments(sock),
             sockinfo=info,
             bind_socket=False,
         )
-        server.longest_s = self._longest_s
         self._server = server
         self._listening.set()
         try:
             while not self._closing.is_set():
-                wasyncore.loop(timeout=1.0, use_poll=True, map=sockets, count=1)
+                wasyncore.loop(timeout=TURN_S, use_poll=True, map=sockets, count=1)
+                server.close_late(*self._limits_s)
         finally:
             self._listening.clear()
             with self._lock:
@@ -176,14 +183,62 @@ class Server:
         return self._application(*request)
 
 
-class _Server(TcpWSGIServer):  # type: ignore[misc]  # waitress publishes no types
-    """Waitress', but for connections that are kept busy with a byte now and then.
+class _Parser(HTTPRequestParser):  # type: ignore[misc]  # waitress publishes no types
+    """Waitress', for one request: the next one has to come by a connection of its own."""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the header as that of a client who wants no more.
+
+        Args:
+            header_plus: The header.
+        """
+        super().parse_header(header_plus)
+        self.headers["CONNECTION"] = "close"
+
+
+class _Channel(HTTPChannel):  # type: ignore[misc]
+    """Waitress' connection, by a clock that nobody sets.
 
     Attributes:
-        longest_s: So long one may be open, in seconds.
+        began_s: When it was made, on the monotonic clock.
+        active_s: When it last sent or received.
     """
 
-    longest_s = LONGEST_S
+    parser_class = _Parser
+    active_s = 0.0
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self.began_s = time.monotonic()
+        super().__init__(*given, **named)
+
+    @property
+    def last_activity(self) -> float:
+        """When it last sent or received."""
+        return self.active_s
+
+    @last_activity.setter
+    def last_activity(self, _by_the_wall: float) -> None:
+        self.active_s = time.monotonic()
+
+    def is_late(self, request_s: float, idle_s: float, longest_s: float) -> bool:
+        """Whether it takes longer than it may.
+
+        Args:
+            request_s: Seconds within which its request has to come.
+            idle_s: Seconds that its answer may stay unread.
+            longest_s: Seconds that it may be open.
+        """
+        now_s = time.monotonic()
+        open_s, idles_s = now_s - self.began_s, now_s - self.active_s
+        if self.requests:  # it is being answered
+            return open_s > longest_s
+        return open_s > longest_s or (idles_s > idle_s if self.total_outbufs_len else open_s > request_s)
+
+
+class _Server(TcpWSGIServer):  # type: ignore[misc]
+    """Waitress', but for connections that are kept busy with a byte now and then."""
+
+    channel_class = _Channel
 
     def accept(self) -> Any:
         """Accept a connection; where none can be for a while, as no descriptor is free, rest for a moment.
@@ -198,19 +253,25 @@ class _Server(TcpWSGIServer):  # type: ignore[misc]  # waitress publishes no typ
             raise
 
     def maintenance(self, now: float) -> None:
-        """Close connections that are idle, or open for too long.
+        """Do nothing by a clock that can be set back: see `close_late`.
 
         Args:
             now: Seconds since 1970.
         """
-        super().maintenance(now)
+
+    def close_late(self, *limits_s: float) -> None:
+        """Close connections that take longer than they may.
+
+        Args:
+            limits_s: See `_Channel.is_late`.
+        """
         for channel in self.active_channels.values():
-            if channel.creation_time < now - self.longest_s:
+            if channel.is_late(*limits_s):
                 channel.will_close = True
 
 
-def _adjustments(sock: socket.socket, idle_s: float, longest_s: float) -> Adjustments:
-    adjustments = Adjustments(
+def _adjustments(sock: socket.socket) -> Adjustments:
+    return Adjustments(
         sockets=[sock],
         threads=THREADS,
         connection_limit=CONNECTIONS,
@@ -220,9 +281,6 @@ def _adjustments(sock: socket.socket, idle_s: float, longest_s: float) -> Adjust
         asyncore_use_poll=True,
         ident=None,
     )
-    adjustments.channel_timeout = idle_s
-    adjustments.cleanup_interval = min(idle_s, longest_s) / 2
-    return adjustments
 
 
 def _quiet() -> None:

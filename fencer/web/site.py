@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from io import BytesIO
 from typing import Any, TypeAlias, cast
@@ -69,13 +70,15 @@ class Site:
         now_s: Callable[[], float],
         styles: Sequence[str] = (),
     ) -> None:
-        self._snapshot, self._names = snapshot, names
+        self._names = names
         metrics = Metrics(snapshot)
-        made: dict[str, tuple[Callable[[], bytes], str]] = {"/metrics": (metrics.text, CONTENT_TYPE)}
-        for path, page in pages.items():
-            made[path] = (lambda page=page: page(snapshot()), HTML)  # type: ignore[misc]  # each its own page
-        self._made = {path: (Kept(make, now_s), kind) for path, (make, kind) in made.items()}
-        self._health: dict[str, Callable[[Snapshot], Health]] = {"/healthz": alive, "/readyz": ready}
+        makes: dict[str, Callable[[], Answer]] = {
+            **{path: partial(_page, make, snapshot) for path, make in pages.items()},
+            "/metrics": lambda: Answer(HTTPStatus.OK, metrics.text(), CONTENT_TYPE),
+            "/healthz": lambda: _health(alive(snapshot())),
+            "/readyz": lambda: _health(ready(snapshot())),
+        }
+        self._kept = {path: Kept(make, now_s) for path, make in makes.items()}
         self._headers = _headers(styles)
         self._told: set[str] = set()
 
@@ -108,15 +111,9 @@ class Site:
             )
         if not self._names.admit(host):
             return Answer.plain(HTTPStatus.MISDIRECTED_REQUEST, _stranger(host))
-        if path in self._health:
-            health = self._health[path](self._snapshot())
-            status = HTTPStatus.OK if health.ok else HTTPStatus.SERVICE_UNAVAILABLE
-            return Answer(status, health.text.encode("utf-8", "backslashreplace"))
-        if path in self._made:
-            kept, kind = self._made[path]
-            return Answer(HTTPStatus.OK, kept.body(), kind)
-        there = ", ".join((*self._made, *self._health))
-        return Answer.plain(HTTPStatus.NOT_FOUND, f"there is nothing here. There is: {there}")
+        if path in self._kept:
+            return self._kept[path].answer()
+        return Answer.plain(HTTPStatus.NOT_FOUND, f"there is nothing here. There is: {', '.join(self._kept)}")
 
     def _tell(self, path: str, error: Exception) -> None:
         """Log a mistake, once for each kind of it."""
@@ -134,21 +131,30 @@ class Kept:
         now_s: A monotonic clock, in seconds.
     """
 
-    def __init__(self, make: Callable[[], bytes], now_s: Callable[[], float]) -> None:
+    def __init__(self, make: Callable[[], Answer], now_s: Callable[[], float]) -> None:
         self._make, self._now_s = make, now_s
         self._lock = threading.Lock()
-        self._body = b""
+        self._answer: Answer | None = None
         self._until_s = float("-inf")
 
-    def body(self) -> bytes:
+    def answer(self) -> Answer:
         """Return it, made now or a moment ago."""
         with self._lock:
             began_s = self._now_s()
-            if began_s >= self._until_s:
-                self._body = self._make()
+            if self._answer is None or began_s >= self._until_s:
+                self._answer = self._make()
                 made_s = self._now_s()
                 self._until_s = made_s + max(KEPT_S, SHARE * (made_s - began_s))
-            return self._body
+            return self._answer
+
+
+def _page(make: Page, snapshot: Callable[[], Snapshot]) -> Answer:
+    return Answer(HTTPStatus.OK, make(snapshot()), HTML)
+
+
+def _health(health: Health) -> Answer:
+    status = HTTPStatus.OK if health.ok else HTTPStatus.SERVICE_UNAVAILABLE
+    return Answer(status, health.text.encode("utf-8", "backslashreplace"))
 
 
 def policy(styles: Sequence[str]) -> str:

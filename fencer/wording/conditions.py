@@ -106,7 +106,7 @@ def problems_first(judged: Iterable[Judged]) -> list[Judged]:
     """Sort nodes by condition, those that are not Ready first, and then by name."""
     order = {one: place for place, one in enumerate(Condition)}
 
-    def key(item: Judged) -> tuple[int, bool, list[str | int]]:
+    def key(item: Judged) -> tuple[int, bool, list[tuple[int, str]]]:
         node = item.observation.node
         return order[condition(item)], node.ready is True, natural(node.name)
 

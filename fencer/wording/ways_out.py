@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from fencer.core.identity import still_bound
 from fencer.core.model import OUT_OF_SERVICE, Cordon, Doubted, Evidence, Intent, Judged, Reason, Verdict
-from fencer.core.text import age, printable
+from fencer.core.text import age, printable, unticked
 from fencer.core.word import WORD_LASTS_S, word_over
 from fencer.wording.foresight import NEVER_WRITTEN
 from fencer.wording.nodes import blind, disbelieved, fenced_age, unfit
@@ -174,7 +174,7 @@ def what_helps(judged: Judged, path: str) -> Iterator[str]:
         judged: The node.
         path: Where the configuration is.
     """
-    decision, name = judged.decision, printable(judged.observation.node.name)
+    decision, name = judged.decision, unticked(judged.observation.node.name)
     fenced = fenced_age(judged.observation) is not None
     if judged.untold and decision.reason in NEVER_WRITTEN:
         yield IN_MIND_WAY
@@ -222,8 +222,8 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
         way = TO_A_FENCE.get(decision.reason, way)
     if way:
         named = f"{guest.endpoint}/{guest.id}" if guest else "ENDPOINT/GUEST"
-        bound = printable(old.uuid) if old else ""
-        way = way.format(node=printable(node.name), path=printable(path), guest=printable(named), bound=bound)
+        bound = unticked(old.uuid) if old else ""
+        way = way.format(node=unticked(node.name), path=unticked(path), guest=unticked(named), bound=bound)
         yield f"Try: {way}."
 
 

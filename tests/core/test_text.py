@@ -74,6 +74,13 @@ def test_names_are_sorted_as_people_do():
     ]
 
 
+def test_numbers_in_names_may_be_longer_than_python_converts():
+    huge = "9" * 5000
+    assert sorted([f"n1{huge}", f"n{huge}", "n007", "n8", "n0"], key=natural) == [
+        "n0", "n007", "n8", f"n{huge}", f"n1{huge}",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("typed", "told"),
     [

@@ -56,6 +56,11 @@ def test_it_is_hardened(unit):
 
 
 @pytest.mark.parametrize("unit", [SINGLE, TEMPLATE], ids=["single", "instance"])
+def test_the_agent_outlives_what_it_started_and_the_kernel_ended(unit):
+    assert told(unit, "OOMPolicy") == ["continue"]
+
+
+@pytest.mark.parametrize("unit", [SINGLE, TEMPLATE], ids=["single", "instance"])
 def test_the_agent_outlives_the_guests_of_its_host(unit):
     assert set(MANAGERS) <= set(told(unit, "Before"))
     assert set(API) <= set(told(unit, "After"))

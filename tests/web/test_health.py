@@ -1,5 +1,6 @@
 """Health: what probes are answered, with why."""
 
+from fencer.web.answer import STALE_S
 from fencer.web.health import STILL_S, alive, ready
 from tests.web.onstage import OnStage
 
@@ -35,6 +36,18 @@ def test_a_pass_that_takes_long_is_a_sign_of_life_at_every_step():
         stage.clock.advance(STILL_S - 1)
         stage.board.alive()
     assert alive(stage.shown()).ok
+
+
+def test_while_a_pass_takes_long_it_is_not_ready():
+    stage = OnStage()
+    stage.passes(10)
+    stage.clock.advance(STALE_S - 5)
+    stage.board.alive()
+    assert ready(stage.shown()).ok
+    stage.clock.advance(6)
+    stage.board.alive()
+    assert alive(stage.shown()).ok
+    assert (ready(stage.shown()).ok, ready(stage.shown()).text) == (False, "the newest pass ended 33 s ago\n")
 
 
 def test_without_the_api_server_it_is_alive_and_not_ready():

@@ -3,6 +3,7 @@
 import logging
 import socket
 import threading
+import time
 from contextlib import ExitStack
 
 import pytest
@@ -143,6 +144,22 @@ def test_a_page_is_made_once_a_second_however_many_ask(serve):
     assert made == [0.0, 1.1]
 
 
+def test_health_is_looked_at_once_a_second_however_many_ask(serve, stage):
+    looks, now = [], [0.0]
+
+    def snapshot():
+        looks.append(now[0])
+        return stage.shown()
+
+    asked = serve(snapshot=snapshot, now_s=lambda: now[0])
+    for path in ("/healthz", "/readyz") * 5:
+        assert asked.get(path)[0] == 200
+    assert looks == [0.0, 0.0]
+    now[0] = 1.1
+    asked.get("/readyz")
+    assert looks == [0.0, 0.0, 1.1]
+
+
 def test_a_page_that_takes_long_to_make_is_made_less_often(serve):
     made, now = [], [0.0]
 
@@ -219,13 +236,13 @@ def test_once_closed_it_listens_no_more_and_its_threads_end(serve):
 
 
 def test_a_connection_that_says_nothing_is_closed(serve):
-    asked = serve(idle_s=0.1)
+    asked = serve(request_s=0.1)
     with socket.create_connection(("127.0.0.1", asked.server.port), timeout=30) as silent:
         assert silent.recv(1) == b""
 
 
 def test_a_connection_that_says_a_byte_now_and_then_is_closed_too(serve):
-    asked = serve(longest_s=0.5)
+    asked = serve(request_s=0.5)
     with socket.create_connection(("127.0.0.1", asked.server.port), timeout=0.1) as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nX: ")
 
@@ -241,8 +258,24 @@ def test_a_connection_that_says_a_byte_now_and_then_is_closed_too(serve):
         wait_until(ended, "end of a slow connection", timeout_s=30)
 
 
+def test_a_wall_clock_that_is_set_back_keeps_no_connection(serve, monkeypatch):
+    asked = serve(request_s=0.5)
+    with socket.create_connection(("127.0.0.1", asked.server.port), timeout=30) as silent:
+        monkeypatch.setattr(time, "time", lambda: 0.0)
+        assert silent.recv(1) == b""
+
+
+def test_a_connection_has_one_request(serve):
+    with socket.create_connection(("127.0.0.1", serve().server.port), timeout=30) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: box\r\n\r\n" * 2)
+        with client.makefile("rb") as answers:
+            answer = answers.read()
+    assert answer.count(b"HTTP/1.1 200") == 1
+    assert b"\r\nConnection: close\r\n" in answer
+
+
 def test_more_connections_than_there_is_room_for_wait_and_cost_nothing(serve):
-    asked = serve(idle_s=1.0)
+    asked = serve(request_s=1.0)
     before = threading.active_count()
     with ExitStack() as open_:
         for _ in range(4 * CONNECTIONS):

@@ -1,17 +1,21 @@
 """Anything that apprise knows, by a process of its own, which may hang, crash and fill its memory alone.
 
+There is one such process at a time, however many receivers there are: together they could take all memory.
+
 Source: github.com/caronc/apprise, the wiki's Development_API.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import product
@@ -20,11 +24,11 @@ from typing import Any
 
 from fencer.bounded import Bounds, Unbounded, bounded_lines
 from fencer.errors import ReceiverError
-from fencer.notify.hidden import parts_of, read_secrets, without
+from fencer.notify.hidden import parts_of, read_secrets, shown
 from fencer.notify.message import Message
 from fencer.notify.receiver import DEADLINE_S, Manner
 from fencer.notify.settings import AppriseSettings
-from fencer.notify.texts import line, plain, subject
+from fencer.notify.texts import plain, subject
 from fencer.wording.occasions import Occasion
 
 _CHILD = Path(__file__).parent.parent / "apprise_child.py"
@@ -35,6 +39,10 @@ _REAP_S = 2.0
 """Wait this long for a killed process, then leave it."""
 _ANSWER_BYTES = 64 << 10
 _MOST_TOLD = 10_000
+_MARGIN_S = 1
+"""The child ends by itself so much later than it is ended."""
+_TURN = threading.Lock()
+"""Held by the receiver whose child runs."""
 
 _TYPE = {
     Occasion.FENCED: "warning",
@@ -83,13 +91,13 @@ class Apprise:
             "type": _TYPE[message.told_as],
             "urls": untold,
         }
-        hide = tuple(part for url in urls for part in (url, *parts_of(url)))
+        hide = tuple(part for url in urls for part in (url.partition("://")[2] or url, *parts_of(url)))
         errors = []
         for url, (told, why) in zip(untold, self._ask(order, hide), strict=True):
             if told:
                 self._told.update(dict.fromkeys((url, *part) for part in parts))
             else:
-                reason = line(without(why, hide), _SHOWN_BYTES) or "it was not told"
+                reason = shown(why, hide, _SHOWN_BYTES) or "it was not told"
                 errors.append(f"URL {urls.index(url) + 1}{_kind(url)}: {reason}")
         if errors:
             self._told = dict(list(self._told.items())[-_MOST_TOLD:])
@@ -109,8 +117,8 @@ class Apprise:
         except (ValueError, TypeError, RecursionError):
             pass
         last = (said.decode(errors="replace").strip().splitlines() or [""])[-1]
-        shown = line(without(last, hide), _SHOWN_BYTES)
-        raise ReceiverError(f"apprise ended with {code}" + (f": {shown}" if shown else ""))
+        why = shown(last, hide, _SHOWN_BYTES)
+        raise ReceiverError(f"apprise ended with {code}" + (f": {why}" if why else ""))
 
 
 def _kind(url: str) -> str:
@@ -119,11 +127,20 @@ def _kind(url: str) -> str:
 
 
 def _run(order: bytes, deadline_s: float) -> tuple[int, bytes]:
-    """Run the child until it ends, or its time does; what it started ends with it."""
+    """Run the child, once it is its turn, until it ends, or its time does; what it started ends with it."""
     bounds = Bounds(deadline_s, _ANSWER_BYTES)
+    if not _TURN.acquire(timeout=deadline_s / 2):  # what is left has to do for the child
+        raise ReceiverError("apprise is busy for another receiver; this one is told later")
+    try:
+        return _run_alone(order, bounds, deadline_s)
+    finally:
+        _TURN.release()
+
+
+def _run_alone(order: bytes, bounds: Bounds, deadline_s: float) -> tuple[int, bytes]:
     ours, theirs = socket.socketpair()  # unlike pipes, a socket has a time limit for each byte, both ways
     with ours:
-        process = _started(theirs)
+        process = _started(theirs, math.ceil(deadline_s) + _MARGIN_S)
         try:
             said = _answer(ours, order, bounds)
             return process.wait(bounds.left_s()), said
@@ -146,12 +163,12 @@ def _answer(ours: socket.socket, order: bytes, bounds: Bounds) -> bytes:
         return b""
 
 
-def _started(theirs: socket.socket) -> subprocess.Popen[bytes]:
+def _started(theirs: socket.socket, within_s: int) -> subprocess.Popen[bytes]:
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     with theirs:
         try:
             return subprocess.Popen(  # noqa: S603 - this Python, and a file of ours
-                [sys.executable, "-I", str(_CHILD)],
+                [sys.executable, "-I", str(_CHILD), str(within_s)],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=theirs.fileno(),

@@ -98,7 +98,8 @@ class Mail:
         mail = EmailMessage()
         mail["From"] = formataddr(("fencer", self._sender))
         mail["To"] = ", ".join(self._settings.to)
-        mail["Subject"] = subject(self._source, message.title, _TITLE_BYTES)
+        # What reads like an encoded word (RFC 2047) would be decoded, here or by who reads it: ESC, for one.
+        mail["Subject"] = subject(self._source, message.title, _TITLE_BYTES).replace("=?", "= ?")
         mail["Date"] = format_datetime(message.at.astimezone(UTC))
         mail["Message-ID"] = self._id(message.key, message.number)
         if message.number > 1:

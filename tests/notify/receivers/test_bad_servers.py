@@ -17,7 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from fencer.errors import ReceiverError
-from fencer.notify.post import ANSWER_BYTES, LONGEST_PAUSE_S
+from fencer.notify.hidden import HIDDEN
+from fencer.notify.post import ANSWER_BYTES, LONGEST_PAUSE_S, Address, post
 from fencer.notify.settings import ALL, AlertmanagerSettings
 from tests.cluster.standin import (
     Endless,
@@ -188,9 +189,48 @@ def test_what_a_server_repeats_of_a_request_is_not_shown(standing, tmp_path, kin
         answer(said, status=status)(request, connection, end)
 
     error = refusal(kind, standing(behave).url, tmp_path)
-    assert f"answered {status}: Cannot POST /" in str(error)
+    assert f"answered {status}: {HIDDEN}" in str(error)
     if status in {401, 403}:
         assert f"Is the token in {tmp_path}/token the right one?" in str(error)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "bad credentials YWRtaW46aHVudGVyMnNlY3JldA==",
+        "no:".ljust(ANSWER_BYTES - len("tk_s3cr3t0fThisReceive")) + "tk_s3cr3t0fThisReceiver",
+        r'{"error": "bad key b\/tk_s3\/cr3t"}',
+        "no such hook /services/t00/t0ps3cretpath",
+        "no such hook /services/T00/T0PS3CRETPAT",
+        "no such hook %54%30PS3CRETPATH",
+        "not for h\nu\tn ter2secret",
+        "the pin is pin:4",
+    ],
+)
+def test_an_answer_with_a_part_of_a_secret_is_not_shown(standing, said):
+    server = standing(answer(said, status=500))
+    url = server.url.replace("://", "://admin:hunter2secret@")
+    secrets = ("T0PS3CRETPATH", "services/T00/T0PS3CRETPATH", "b/tk_s3/cr3t", "pin:4")
+    with pytest.raises(ReceiverError) as caught:
+        post(Address(url, "tk_s3cr3t0fThisReceiver", hidden=secrets), {})
+    assert str(caught.value) == f"{server.url} answered 500: {HIDDEN}"
+
+
+def test_a_redirect_with_a_part_of_a_secret_is_not_shown(standing):
+    def behave(_request, connection, _end):
+        connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: http://other/x;s3cr3t0fThis/y\r\n\r\n")
+
+    server = standing(behave)
+    with pytest.raises(ReceiverError, match="answered 302") as caught:
+        post(Address(server.url, "tk_s3cr3t0fThisReceiver"), {})
+    assert "s3cr3t" not in str(caught.value)
+    assert HIDDEN in str(caught.value)
+
+
+def test_an_answer_with_too_little_of_a_secret_to_tell_anything_is_shown(standing):
+    server = standing(answer("no topic   fencer-x\n", status=500))
+    with pytest.raises(ReceiverError, match=r"answered 500: no topic fencer-x$"):
+        post(Address(server.url, "fencer-token", hidden=("topic/ten",)), {})
 
 
 @pytest.mark.parametrize(
@@ -352,7 +392,7 @@ def test_a_password_in_an_url_is_sent_and_not_shown(standing, tmp_path, status):
         receiver.send([message()])
     assert server.requests[0].headers["authorization"] == "Basic dXMzcjpwQHNz"
     if caught is not None:
-        assert str(caught.value).endswith(" answered 403: for ***, ***:*** of ***:***")
+        assert str(caught.value).endswith(f" answered 403: {HIDDEN}")
 
 
 def test_a_server_without_tls(standing, tmp_path):

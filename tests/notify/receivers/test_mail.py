@@ -145,6 +145,12 @@ def test_a_server_that_hangs_up():
     assert str(caught.value) == f"no mail server answers at {at}: Connection refused"
 
 
+@pytest.mark.parametrize("title", ["=?utf-8?q?=1b[31m?=", "=?us-ascii?q?a=0AB?=", "é =?=?utf-8?b?G1tK?="])
+def test_nothing_in_a_title_is_decoded(lab, title):
+    lab.receiver.send([message(title=title)])
+    assert lab.mails()[0]["Subject"] == f"[lab] {title}".replace("=?", "= ?")
+
+
 def test_one_of_two_mailboxes_is_enough_and_the_other_is_told_of(caplog):
     """Once more would be a second time for the first."""
 
