@@ -2,7 +2,7 @@
 
 It is run as a file, not as a part of fencer: Python's isolated mode then finds nothing but what is installed.
 On its standard input is ``{"title": …, "text": …, "type": …, "urls": […]}``, on its output for each URL
-whether it was told, and what apprise logged: ``[[true, ""], [false, "… error=401."]]``.
+a line, as soon as it is known: whether it was told, and what apprise logged: ``[false, "… error=401."]``.
 
 Its argument is after how many seconds it ends by itself, as it must if fencer is no longer there to end it.
 """
@@ -61,7 +61,6 @@ def main() -> None:
     requests.sessions.DEFAULT_REDIRECT_LIMIT = 0  # type: ignore[attr-defined]  # the stubs leave it out
     heard = _Heard(logging.WARNING)
     logging.getLogger("apprise").addHandler(heard)
-    told = []
     for url in order["urls"]:
         heard.last = ""
         service = apprise.Apprise()
@@ -71,8 +70,8 @@ def main() -> None:
             notify_type=apprise.NotifyType(order["type"]),
             body_format=apprise.NotifyFormat.TEXT,
         )
-        told.append([bool(done), heard.last])
-    json.dump(told, sys.stdout)
+        sys.stdout.write(json.dumps([bool(done), heard.last]) + "\n")
+        sys.stdout.flush()
 
 
 NOT_INSTALLED = 3

@@ -75,6 +75,8 @@ class Apprise:
         self._deadline_s = deadline_s
         self._told: dict[tuple[str, str, int], None] = {}
         """Which URLs took what another one did not: URL, key and number."""
+        self._worst = ""
+        """The URL that failed first: it is told last, so that it takes no other one's time."""
 
     def send(self, messages: Sequence[Message]) -> None:
         """See `Receiver.send`. If one of several URLs fails, the others are not told a second time."""
@@ -84,6 +86,7 @@ class Apprise:
     def _send(self, message: Message, urls: tuple[str, ...]) -> None:
         parts = message.parts or ((message.key, message.number),)
         untold = [url for url in urls if any((url, *part) not in self._told for part in parts)]
+        untold.sort(key=lambda url: url == self._worst)
         text = plain(message.text, _TEXT_BYTES)
         order = {
             "title": subject(self._source, message.title, _TITLE_BYTES),
@@ -92,33 +95,46 @@ class Apprise:
             "urls": untold,
         }
         hide = tuple(part for url in urls for part in (url.partition("://")[2] or url, *parts_of(url)))
-        errors = []
+        errors, failed = [], []
         for url, (told, why) in zip(untold, self._ask(order, hide), strict=True):
             if told:
                 self._told.update(dict.fromkeys((url, *part) for part in parts))
             else:
                 reason = shown(why, hide, _SHOWN_BYTES) or "it was not told"
+                failed.append(url)
                 errors.append(f"URL {urls.index(url) + 1}{_kind(url)}: {reason}")
-        if errors:
+        if failed:
+            self._worst = failed[0]
             self._told = dict(list(self._told.items())[-_MOST_TOLD:])
-            raise ReceiverError("; ".join(errors), works=len(errors) < len(urls))
+            raise ReceiverError("; ".join(errors), works=len(failed) < len(urls))
         for url, part in product(urls, parts):
             self._told.pop((url, *part), None)
 
     def _ask(self, order: dict[str, Any], hide: tuple[str, ...]) -> list[tuple[bool, str]]:
-        """Run the child, and return what it says of each URL."""
-        code, said = _run(json.dumps(order).encode(), self._deadline_s)
-        if code == _NOT_INSTALLED:
-            raise ReceiverError("apprise is not installed: pip install 'fencer[apprise]'")
+        """Run the child, and return what it says of each URL; where it did not come to one, how it ended."""
+        said: list[bytes] = []
         try:
-            answer = [(told is True, str(why)) for told, why in json.loads(said)]
-            if len(answer) == len(order["urls"]):
-                return answer
-        except (ValueError, TypeError, RecursionError):
-            pass
-        last = (said.decode(errors="replace").strip().splitlines() or [""])[-1]
-        why = shown(last, hide, _SHOWN_BYTES)
-        raise ReceiverError(f"apprise ended with {code}" + (f": {why}" if why else ""))
+            code = _run(json.dumps(order).encode(), self._deadline_s, said)
+        except ReceiverError as error:
+            ended = str(error)
+        else:
+            if code == _NOT_INSTALLED:
+                raise ReceiverError("apprise is not installed: pip install 'fencer[apprise]'")
+            other = [line for line in said if _answer(line) is None]
+            last = shown(other[-1].decode(errors="replace"), hide, _SHOWN_BYTES) if other else ""
+            ended = f"apprise ended with {code}" + (f": {last}" if last else "")
+        answers = [answer for line in said if (answer := _answer(line)) is not None]
+        wanted = len(order["urls"])
+        return answers[:wanted] + [(False, ended)] * (wanted - len(answers))
+
+
+def _answer(line: bytes) -> tuple[bool, str] | None:
+    """Read what the child says of one URL; None: the line is something else."""
+    try:
+        told, why = json.loads(line)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return (told, why) if isinstance(told, bool) and isinstance(why, str) else None
 
 
 def _kind(url: str) -> str:
@@ -126,24 +142,24 @@ def _kind(url: str) -> str:
     return f" ({found[0]}…)" if found else ""
 
 
-def _run(order: bytes, deadline_s: float) -> tuple[int, bytes]:
+def _run(order: bytes, deadline_s: float, said: list[bytes]) -> int:
     """Run the child, once it is its turn, until it ends, or its time does; what it started ends with it."""
     bounds = Bounds(deadline_s, _ANSWER_BYTES)
     if not _TURN.acquire(timeout=deadline_s / 2):  # what is left has to do for the child
         raise ReceiverError("apprise is busy for another receiver; this one is told later")
     try:
-        return _run_alone(order, bounds, deadline_s)
+        return _run_alone(order, bounds, deadline_s, said)
     finally:
         _TURN.release()
 
 
-def _run_alone(order: bytes, bounds: Bounds, deadline_s: float) -> tuple[int, bytes]:
+def _run_alone(order: bytes, bounds: Bounds, deadline_s: float, said: list[bytes]) -> int:
     ours, theirs = socket.socketpair()  # unlike pipes, a socket has a time limit for each byte, both ways
     with ours:
         process = _started(theirs, math.ceil(deadline_s) + _MARGIN_S)
         try:
-            said = _answer(ours, order, bounds)
-            return process.wait(bounds.left_s()), said
+            _tell(ours, order, bounds, said)
+            return process.wait(bounds.left_s())
         except (TimeoutError, subprocess.TimeoutExpired) as error:
             text = f"apprise did not end within {deadline_s:.3g} s; whether anybody was told is not known"
             raise ReceiverError(text) from error
@@ -153,14 +169,16 @@ def _run_alone(order: bytes, bounds: Bounds, deadline_s: float) -> tuple[int, by
             _end(process)
 
 
-def _answer(ours: socket.socket, order: bytes, bounds: Bounds) -> bytes:
+def _tell(ours: socket.socket, order: bytes, bounds: Bounds, said: list[bytes]) -> None:
+    """Send the order, and add each line that the child says: they count also if it does not end."""
     try:
         ours.settimeout(bounds.left_s())
         ours.sendall(order)
         ours.shutdown(socket.SHUT_WR)
-        return bounded_lines(ours, bounds).read()
+        for line in bounded_lines(ours, bounds):
+            said.append(line)  # noqa: PERF402 - what came before an error is kept
     except ConnectionError:  # it ended before it had read everything: its exit status says more
-        return b""
+        pass
 
 
 def _started(theirs: socket.socket, within_s: int) -> subprocess.Popen[bytes]:

@@ -76,6 +76,28 @@ def test_a_summary_of_what_an_url_has_is_not_sent_there(standing, tmp_path):
     assert (len(good.requests), len(bad.requests)) == (3, 4)
 
 
+@pytest.mark.slow  # it is waited for
+def test_an_url_that_hangs_keeps_no_other_back_and_has_none_told_again(tmp_path, monkeypatch):
+    child = f"""
+import json, sys, time
+for url in json.load(sys.stdin)["urls"]:
+    open({str(tmp_path / "asked")!r}, "a").write(url + "\\n")
+    time.sleep(60 if "hangs" in url else 0)
+    print(json.dumps([True, ""]), flush=True)
+"""
+    (tmp_path / "child.py").write_text(child)
+    monkeypatch.setattr(
+        sys, "executable", str(child_that(tmp_path, f"exec {sys.executable} {tmp_path}/child.py"))
+    )
+    receiver = telling(tmp_path, "json://hangs", "json://works", deadline_s=2.0)
+    for works in (False, True, True):
+        with pytest.raises(ReceiverError, match=r"did not end within 2 s") as caught:
+            receiver.send([message()])
+        assert caught.value.works is works
+    asked = (tmp_path / "asked").read_text().split()
+    assert asked == [f"json://{name}" for name in ("hangs", "works", "hangs", "hangs")]
+
+
 def test_if_no_url_is_told_it_does_not_work(standing, tmp_path):
     bad = standing(answer("no", status=500))
     with pytest.raises(ReceiverError) as caught:
