@@ -182,11 +182,8 @@ def _of_sight(
     unfit = [item for item in unfit if not silent_endpoints(item.observation)]  # that is told of the endpoint
     if unfit:
         names = [item.observation.node.name for item in unfit]
-        yield Line(
-            Tone.DOUBTFUL,
-            f"{count(len(names), 'node')} unguarded",
-            f"{unticked(listing(names, 4))}: see why below",
-        )
+        told = f"{unticked(listing(names, 4))}: see why below"
+        yield Line(Tone.DOUBTFUL, f"{count(len(names), 'node')} unguarded", told)
     if sight.paused_why is not None:
         why = unticked(sight.paused_why) or "no reason given"
         yield Line(
