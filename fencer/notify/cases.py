@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TypeAlias
 
 from fencer.core.model import FenceMark, Judged, Reason, Verdict
 from fencer.ports.runtime import Sight
@@ -35,6 +36,9 @@ FAILING_S = 60.0
 
 _INCIDENT = re.compile(r"[a-z0-9]{1,16}")
 
+Subject: TypeAlias = tuple[str, str]
+"""``node`` or ``endpoint``, and the name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -60,20 +64,31 @@ class Case:
     done: bool = False
     opens_s: float = 0.0
 
+    @property
+    def subject(self) -> Subject:
+        """Whom it is about: a node may have the name of an endpoint."""
+        return ("endpoint" if self.occasion is Occasion.BLIND else "node"), self.about
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
     """What there is, by one look.
 
     Attributes:
-        cases: By the incident's id: letters and digits.
-        unclear: What was no case, but is not well either: an incident about it is not over.
-        known: All nodes and endpoints that there are; None: nobody could look.
+        cases: By the incident's id.
+        unclear: Who is no case, but is not well either: an incident about them is not over.
+        known: All whom there are; None: nobody could look.
+        whole: Nobody is missing in that for any other reason than that they are gone.
+        excluded: Nodes that a person has excluded from fencing.
+        tainted: Nodes that are out of service: no fence is lifted, although somebody took its mark off.
     """
 
     cases: Mapping[str, Case]
-    unclear: frozenset[str] = frozenset()
-    known: frozenset[str] | None = None
+    unclear: frozenset[Subject] = frozenset()
+    known: frozenset[Subject] | None = None
+    whole: bool = True
+    excluded: frozenset[str] = frozenset()
+    tainted: frozenset[str] = frozenset()
 
 
 def look_at(seen: Sight, path: str) -> Look:
@@ -84,17 +99,29 @@ def look_at(seen: Sight, path: str) -> Look:
         path: Where the configuration is, for what people may type.
     """
     cases: dict[str, Case] = {}
-    unclear = {text.partition(": ")[0] for text in seen.malformed}
+    unclear: set[Subject] = set()
+    excluded, tainted = set[str](), set[str]()
     for name, judged in seen.judged.items():
-        case = of_node(judged, path)
+        node, case = judged.observation.node, of_node(judged, path)
         if case is not None:
             cases[incident_of(judged)] = case
-        elif judged.observation.node.ready is not True:
-            unclear.add(name)
+        elif judged.decision.reason is Reason.NODE_EXCLUDED:
+            excluded.add(name)
+        elif node.ready is not True:
+            unclear.add(("node", name))
+        if node.out_of_service is not None:
+            tainted.add(name)
     for endpoint, why in seen.errors.items():
         cases[ident("silent", endpoint)] = of_silence(endpoint, why)
     cases |= _unseen(seen)
-    return Look(cases, frozenset(unclear), frozenset({*seen.judged, *unclear, *seen.endpoints, API}))
+    if seen.malformed:
+        title, text = notices.unreadable(seen.malformed)
+        cases[ident("unread", API)] = Case(Occasion.BLIND, API, title, text, opens_s=OPENS_S[Occasion.BLIND])
+    endpoints = (("endpoint", name) for name in (*seen.endpoints, API))
+    nodes = (("node", name) for name in seen.judged)
+    known = frozenset({*endpoints, *nodes})
+    whole = not seen.malformed
+    return Look(cases, frozenset(unclear), known, whole, frozenset(excluded), frozenset(tainted))
 
 
 def without_api(why: str) -> Look:
@@ -155,9 +182,13 @@ def _unseen(seen: Sight) -> dict[str, Case]:
 
 
 def incident_of(judged: Judged) -> str:
-    """Return the id of a node's incident: as it is on the Node, where it is fit for that."""
+    """Return the id of a node's incident: as it is on the Node, where it is fit for that, and the node's own.
+
+    A kubelet may choose its boot, and so seek the id of another node's incident; its Node's UID it may not.
+    """
     node, incident = judged.observation.node, judged.observation.incident
-    return incident if _INCIDENT.fullmatch(incident) else ident("node", f"{node.uid}/{node.boot_id}")
+    whose = ident("node", node.uid)
+    return f"{incident if _INCIDENT.fullmatch(incident) else whose}-{whose}"
 
 
 def ident(kind: str, name: str) -> str:

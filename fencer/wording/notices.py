@@ -5,7 +5,7 @@ All of it is printable: names and readings come from outside.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fencer.core.model import Alarm, FenceMark, Judged, PowerState, Proof, Reason
 from fencer.core.text import age, count, printable
@@ -40,8 +40,10 @@ PAST: dict[Occasion, str] = {
 }
 """The text of what is over."""
 
-GONE = "{about} is deleted"
-"""The title, if there is no such node any more."""
+GONE: dict[bool, str] = {False: "{about} is deleted", True: "{about} is not asked any more"}
+"""The title, if there is no such node any more, or no such endpoint (True)."""
+EXCLUDED = "{about} is excluded from fencing"
+"""The title, if a person has seen to that meanwhile."""
 
 
 def fenced(judged: Judged) -> tuple[str, str]:
@@ -112,12 +114,25 @@ def unseen(endpoint: str, nodes: Iterable[str], why: str) -> tuple[str, str]:
     return _printable(title, (f"{', '.join(names)}: {why}.", "Nobody would notice their end."))
 
 
+def unreadable(nodes: Sequence[str]) -> tuple[str, str]:
+    """Return title and text of nodes that cannot be read.
+
+    Args:
+        nodes: Each with why.
+    """
+    title = f"fencer is blind: {count(len(nodes), 'node')} cannot be read"
+    return _printable(title, (*(f"{text}." for text in nodes[:MOST_NAMED]), "Nobody guards them."))
+
+
+MOST_NAMED = 3
+
+
 def still(title: str, for_s: float) -> str:
     """Return the title of what people are reminded of."""
     return f"{title} (for {age(for_s)} now)"
 
 
-def over(occasion: Occasion, about: str, took_s: float, incident: str, *, gone: bool) -> tuple[str, str]:
+def over(occasion: Occasion, about: str, took_s: float, incident: str, title: str) -> tuple[str, str]:
     """Return title and text of what is over.
 
     Args:
@@ -125,9 +140,9 @@ def over(occasion: Occasion, about: str, took_s: float, incident: str, *, gone: 
         about: The node, or who did not answer.
         took_s: How long, in seconds.
         incident: Its id.
-        gone: There is no such node any more.
+        title: One of `BACK`, `GONE` or `EXCLUDED`.
     """
-    title, text = GONE if gone else BACK[occasion], PAST[occasion].format(took=age(took_s))
+    text = PAST[occasion].format(took=age(took_s))
     more = "" if occasion is Occasion.BLIND else f" `fencer history {incident}` tells all of it."
     return title.format(about=printable(about)), f"{text}{more}"
 

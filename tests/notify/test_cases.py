@@ -93,7 +93,7 @@ def test_who_does_not_answer_is_a_case_of_its_own():
     [case] = found.cases.values()
     assert (case.occasion, case.about) == (Occasion.BLIND, "pve")
     assert case.text == "No usable answer: connection refused; its nodes are not fenced meanwhile."
-    assert found.known == {"k8s-2", "lab", "pve", API}
+    assert found.known == {("node", "k8s-2"), ("endpoint", "lab"), ("endpoint", "pve"), ("endpoint", API)}
     [api] = without_api("no answer within 10 s").cases.values()
     assert (api.about, without_api("…").known) == (API, None)
     assert "nothing is fenced until it answers" in api.text
@@ -117,10 +117,25 @@ def test_guests_that_cannot_be_read_are_one_case_of_their_endpoint():
     assert case.title == "fencer is blind: lab does not answer"
 
 
-def test_a_node_that_is_down_or_cannot_be_read_is_not_known_to_be_well():
+def test_a_node_that_is_down_is_not_known_to_be_well():
     waits = judged(Verdict.WAIT, Reason.COUNTING_SILENCE)
-    found = look_at(Sight({"k8s-2": waits}, ("lab",), malformed=("k8s-9: no status",)), PATH)
-    assert (found.cases, found.unclear) == ({}, {"k8s-2", "k8s-9"})
+    found = look_at(Sight({"k8s-2": waits}, ("lab",)), PATH)
+    assert (found.cases, found.unclear) == ({}, {("node", "k8s-2")})
+
+
+def test_nodes_that_cannot_be_read_are_told_and_nobody_is_taken_for_gone():
+    found = look_at(Sight({"k8s-2": WELL}, ("lab",), malformed=("node k8s-9: no status",)), PATH)
+    [case] = found.cases.values()
+    assert (case.occasion, case.title) == (Occasion.BLIND, "fencer is blind: 1 node cannot be read")
+    assert case.text == "node k8s-9: no status.\nNobody guards them."
+    assert not found.whole
+
+
+def test_who_is_excluded_or_out_of_service_is_named():
+    excluded = judged(Verdict.REFUSE, Reason.NODE_EXCLUDED)
+    tainted = Judged(healthy(node=node(name="k8s-3", ready=True, taints=(TAINT,))), WELL.decision)
+    found = look_at(Sight({"k8s-2": excluded, "k8s-3": tainted}, ("lab",)), PATH)
+    assert (found.excluded, found.tainted, found.unclear) == ({"k8s-2"}, {"k8s-3"}, frozenset())
 
 
 def test_an_incident_has_the_id_that_is_on_its_node_unless_that_is_no_id():
@@ -129,5 +144,13 @@ def test_an_incident_has_the_id_that_is_on_its_node_unless_that_is_no_id():
     for observation_, ident in ((seen, "0a1b2c3d"), (odd, None)):
         sight = Sight({"k8s-2": judged(Verdict.FENCED, Reason.PODS_CLEARED, observation_)}, ("lab",))
         [found] = look_at(sight, PATH).cases
-        assert found.isalnum()
-        assert ident in {None, found}
+        assert found.replace("-", "").isalnum()
+        assert ident in {None, found.partition("-")[0]}
+
+
+def test_two_nodes_whose_incidents_have_one_id_are_two_cases():
+    """A kubelet may choose its boot until its incident has the id of another's."""
+    one = fenced(incident="0a1b2c3d")
+    other = replace(one, node=replace(one.node, name="k8s-3", uid="node-uid-3"))
+    seen = {item.node.name: judged(Verdict.FENCED, Reason.PODS_CLEARED, item) for item in (one, other)}
+    assert len(look_at(Sight(seen, ("lab",)), PATH).cases) == 2
