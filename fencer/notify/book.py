@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from fencer.notify.cases import Case, Look
 from fencer.notify.message import Message
@@ -127,7 +127,8 @@ class Book:
     def _stands(self, ident: str, case: Case, now_s: float, at: datetime) -> Message | None:
         one = self._open.get(ident)
         if one is None:
-            one = self._open[ident] = _Open(case, now_s, now_s, at)
+            one = _Open(case, now_s, now_s - case.for_s, at - timedelta(seconds=case.for_s))
+            self._open[ident] = one
         if case.occasion is not one.case.occasion:
             one.since_s = now_s
         one.case, one.well_s = case, None
@@ -158,13 +159,16 @@ class Book:
         if now_s - one.well_s < CALM_S[one.case.occasion]:
             return None
         del self._open[ident]
-        title, text = _over(ident, one, found)
+        title, text = _over(one, found, at - timedelta(seconds=now_s - one.well_s))
         return replace(
             one.told, title=title, text=text, at=at, number=one.told.number + 1, over=True, loud=True
         )
 
     def _tell(self, ident: str, one: _Open, now_s: float, at: datetime, *, loud: bool = True) -> Message:
         case, before = one.case, one.told
+        text = case.text
+        if before is not None and before.occasion is Occasion.ALARM and case.occasion is not Occasion.ALARM:
+            text = f"The alarm is over.\n{text}"
         key = before.key if before is not None else f"{ident}-{int(one.began.timestamp()):x}"
         number = before.number + 1 if before is not None else 1
         one.told = Message(
@@ -172,7 +176,7 @@ class Book:
             case.occasion,
             case.about,
             case.title,
-            case.text,
+            text,
             case.reason,
             case.guest,
             one.began,
@@ -205,12 +209,13 @@ def _may_go_on(case: Case, found: Look) -> bool:
     return missing or fenced or case.subject in found.unclear
 
 
-def _over(ident: str, one: _Open, found: Look) -> tuple[str, str]:
-    case, incident = one.case, ident.partition("-")[0]
+def _over(one: _Open, found: Look, ended: datetime) -> tuple[str, str]:
+    case = one.case
     title = notices.BACK[case.occasion]
     if case.subject not in (found.known or ()):
         title = notices.GONE[case.occasion is Occasion.BLIND]
     elif case.about in found.excluded and case.occasion is not Occasion.BLIND:
         title = notices.EXCLUDED
-    took_s = (one.began_s if one.well_s is None else one.well_s) - one.began_s
-    return notices.over(case.occasion, case.about, took_s, incident, title)
+    began = ended - timedelta(seconds=(one.well_s or one.began_s) - one.began_s)
+    told = case.text.partition("\n")[0] if case.occasion is Occasion.FENCED else ""
+    return notices.over(title, case.about, told, began, ended)

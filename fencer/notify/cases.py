@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeAlias
 
 from fencer.core.model import FenceMark, Judged, Reason, Verdict
+from fencer.core.text import natural
 from fencer.ports.runtime import Sight
 from fencer.wording import notices
 from fencer.wording.conditions import Condition, condition
@@ -53,6 +54,7 @@ class Case:
         reason: The decision's; empty: there is none.
         guest: The node's guest; empty: not known.
         opens_s: So long it has to stand before anybody is told.
+        for_s: So long it stands already, as far as is known.
     """
 
     occasion: Occasion
@@ -63,6 +65,7 @@ class Case:
     guest: str = ""
     done: bool = False
     opens_s: float = 0.0
+    for_s: float = 0.0
 
     @property
     def subject(self) -> Subject:
@@ -112,7 +115,8 @@ def look_at(seen: Sight, path: str) -> Look:
         if node.out_of_service is not None:
             tainted.add(name)
     for endpoint, why in seen.errors.items():
-        cases[ident("silent", endpoint)] = of_silence(endpoint, why)
+        hit = [name for name, judged in seen.judged.items() if endpoint in _endpoints(judged)]
+        cases[ident("silent", endpoint)] = of_silence(endpoint, why, sorted(hit, key=natural))
     cases |= _unseen(seen)
     if seen.malformed:
         title, text = notices.unreadable(seen.malformed)
@@ -151,16 +155,21 @@ def of_node(judged: Judged, path: str) -> Case | None:
         return None
     guest, reason = notices.guest_name(judged), decision.reason.value
     opens_s = max(opens_s, OPENS_S[occasion])
-    return Case(occasion, node.name, title, text, reason, guest, done, opens_s)
+    for_s = max(node.not_ready_s or 0.0, node.lease_age_s or 0.0)
+    return Case(occasion, node.name, title, text, reason, guest, done, opens_s, for_s)
 
 
 DUE = frozenset({Verdict.FENCE, Verdict.STOP_FIRST, Verdict.DISCARD_FIRST})
 """Something is to be done now."""
 
 
-def of_silence(name: str, why: str) -> Case:
-    """Return the case of somebody who does not answer."""
-    title, text = notices.silent(name, why.removeprefix(f"{name}: "), api=name == API)
+def _endpoints(judged: Judged) -> set[str]:
+    return {candidate.guest.endpoint for candidate in judged.observation.candidates}
+
+
+def of_silence(name: str, why: str, nodes: Sequence[str] = ()) -> Case:
+    """Return the case of somebody who does not answer, with the nodes whose guests are there."""
+    title, text = notices.silent(name, why.removeprefix(f"{name}: "), nodes, api=name == API)
     return Case(Occasion.BLIND, name, title, text, opens_s=OPENS_S[Occasion.BLIND])
 
 

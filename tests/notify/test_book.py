@@ -111,6 +111,21 @@ def test_another_reason_is_told_quietly_and_not_each_time():
     assert len(quiet) <= 4
 
 
+def test_the_end_of_an_alarm_is_told_with_what_goes_on():
+    night = Night()
+    night.see(of(ALARM))
+    [message] = night.see(of(FENCED))
+    assert message.text.startswith("The alarm is over.\n")
+    [over] = night.see(WELL)
+    assert "alarm" not in over.text
+
+
+def test_an_incident_that_stood_before_it_was_seen_began_then():
+    night = Night()
+    [message] = night.see(of(replace(FENCED, for_s=90.0)))
+    assert (message.at - message.began).total_seconds() == 90.0
+
+
 def test_a_node_that_boots_and_falls_again_is_one_incident():
     night = Night()
     night.see(Look({"before": REFUSED}, known=KNOWN), 20.0)
@@ -246,4 +261,4 @@ def test_a_clock_that_is_set_changes_no_duration():
     night.now_s += 1.0
     night.book.look(WELL, night.now_s, AT - timedelta(hours=2))
     [over] = night.book.look(WELL, night.now_s + 60.0, AT + timedelta(days=2000))
-    assert over.text == "It gave no answer for 1h01m."
+    assert over.text.startswith("It lasted 1h01m at least: ")

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.model import Alarm, Decision, GuestRef, Judged, Reason, Verdict
+from fencer.core.model import Alarm, Decision, GuestRef, Judged, PowerState, Reason, Verdict
 from fencer.notify.cases import API, FAILING_S, look_at, of_node, without_api
 from fencer.ports import Sight
 from fencer.wording.occasions import Occasion
-from tests.core.build import MARK, TAINT, fenced, healthy, node, observation
+from tests.core.build import MARK, TAINT, evidence, fenced, healthy, node, observation
 
 PATH = "/etc/fencer/config.yaml"
 HOSTILE = "k8s-2\n\x1b[31m<b>\u202e"
@@ -83,7 +83,7 @@ def test_names_and_answers_of_others_drive_no_terminal():
     case = of_node(judged(Verdict.FENCED, Reason.PODS_CLEARED, seen), PATH)
     assert case.title.isprintable()
     assert all(line.isprintable() for line in case.text.splitlines())
-    assert len(case.text.splitlines()) == 2
+    assert len(case.text.splitlines()) == 3
     found = look_at(Sight({}, ("lab",), {"lab": f"lab: {HOSTILE}"}), PATH)
     assert all(line.isprintable() for case in found.cases.values() for line in case.text.splitlines())
 
@@ -92,11 +92,33 @@ def test_who_does_not_answer_is_a_case_of_its_own():
     found = look_at(Sight({"k8s-2": WELL}, ("lab", "pve"), {"pve": "pve: connection refused"}), PATH)
     [case] = found.cases.values()
     assert (case.occasion, case.about) == (Occasion.BLIND, "pve")
-    assert case.text == "No usable answer: connection refused; its nodes are not fenced meanwhile."
+    assert case.text == (
+        "No usable answer: connection refused; its nodes are not fenced meanwhile.\nTry: `fencer check`."
+    )
     assert found.known == {("node", "k8s-2"), ("endpoint", "lab"), ("endpoint", "pve"), ("endpoint", API)}
     [api] = without_api("no answer within 10 s").cases.values()
     assert (api.about, without_api("…").known) == (API, None)
     assert "nothing is fenced until it answers" in api.text
+
+
+def test_who_does_not_answer_is_told_with_the_nodes_that_nobody_watches():
+    found = look_at(Sight({"k8s-2": WELL}, ("lab",), {"lab": "lab: connection refused"}), PATH)
+    [case] = found.cases.values()
+    assert "Its nodes: k8s-2." in case.text
+
+
+def test_a_guest_is_told_as_it_reads_and_not_as_stopped_where_it_is_paused():
+    """By `paused_guest: trust` a guest that is only paused is proof: resumed, it brings old memory back."""
+    paused = fenced(evidence=evidence(PowerState.PAUSED))
+    case = of_node(judged(Verdict.FENCED, Reason.PODS_CLEARED, paused), PATH)
+    assert "guest paused" in case.text
+    running = fenced(evidence=evidence(PowerState.RUNNING))
+    case = of_node(judged(Verdict.RECOVERING, Reason.AWAITING_RENEWALS, running), PATH)
+    assert "guest proven off" in case.text
+
+
+def test_an_incident_began_when_its_node_fell_silent():
+    assert of_node(judged(Verdict.REFUSE, Reason.GUEST_RUNNING), PATH).for_s == 90.0
 
 
 def test_guests_that_cannot_be_read_are_one_case_of_their_endpoint():
