@@ -9,7 +9,7 @@ from fencer.journal.codec import pack
 from fencer.journal.folding import incidents
 from fencer.journal.headline import headline
 from fencer.journal.rows import Kind
-from tests.core.build import node, observation
+from tests.core import build
 from tests.journal.build import Told
 
 
@@ -114,7 +114,7 @@ def test_notes_on_a_sound_node_are_no_incident():
 @pytest.mark.parametrize(("ready", "number"), [(True, 0), (None, 1)])
 def test_a_pause_is_an_incident_only_of_nodes_that_are_down(ready, number):
     told = Told().seen(0, "refuse", "fencing_paused").seen(90, "healthy", "node_healthy")
-    paused = replace(told.entries[0], packed=pack(observation(node=node(ready=ready, not_ready_s=None))))
+    paused = replace(told.entries[0], packed=pack(build.observation(node=build.node(ready=ready))))
     assert len(incidents([paused, told.entries[1]])) == number
 
 
