@@ -22,7 +22,7 @@ from fencer.config.settings import usual_source
 from fencer.core.model import Outcome
 from fencer.core.text import age, near
 from fencer.errors import ConfigError, ReceiverError, ToldError
-from fencer.notify.settings import ReceiverSettings
+from fencer.notify.settings import AlertmanagerSettings, ReceiverSettings
 from fencer.wording.occasions import Occasion
 
 if TYPE_CHECKING:
@@ -65,6 +65,11 @@ def notify(wiring: Wiring, path: Path, name: str | None, form: str, *, tries: bo
     if any(one.why for one in tried):
         raise click.exceptions.Exit(1)
 
+
+AFTERWARDS: dict[type[ReceiverSettings], str] = {
+    AlertmanagerSettings: "; it tells people after its group_wait, and ends it within 5 minutes"
+}
+"""What follows from a test."""
 
 HOW = (
     "To have a phone told by ntfy, choose a topic that nobody guesses: "
@@ -150,7 +155,10 @@ def _try(receiver: Receiver, messages: Sequence[Message]) -> _Tried:
     began_s, why = time.monotonic(), ""
     try:
         for message in messages:
-            receiver.send((message,))
+            if not (
+                message.over and receiver.manner.renew_s is not None
+            ):  # it ends by itself, and must be seen
+                receiver.send((message,))
     except ReceiverError as error:
         why = str(error)
     except Exception as error:  # noqa: BLE001 - as the outbox: a bug in one receiver is no other's trouble
@@ -185,7 +193,7 @@ def _show_tried(receivers: Sequence[ReceiverSettings], tried: Sequence[_Tried], 
     rows: list[list[Cell | str]] = []
     for one, came in pairs:
         outcome = Outcome.FAILED if came.why else Outcome.PASSED
-        said = came.why or f"took it in {age(came.took_s)}"
+        said = came.why or f"took it in {age(came.took_s)}{AFTERWARDS.get(type(one), '')}"
         rows.append(
             [
                 Cell(sign(outcome), BAD if came.why else GOOD),
@@ -240,7 +248,13 @@ def _show(receivers: Sequence[ReceiverSettings], past: Past | str, now: datetime
 
 def _incident(message: Message, past: Past) -> dict[str, Any]:
     waits = [name for name, known in past.receivers.items() if message.key in known.waiting]
-    told = [name for name, known in past.receivers.items() if message.key in known.told and name not in waits]
+    told = [
+        name
+        for name, known in past.receivers.items()
+        if name not in waits
+        and (last := known.told.get(message.key)) is not None
+        and last.occasion is message.occasion
+    ]
     return {
         "key": message.key,
         "about": message.about,

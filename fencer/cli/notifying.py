@@ -38,7 +38,9 @@ def notified(wiring: Wiring, parts: Parts) -> Iterator[tuple[Viewer, ...]]:
     told = Told(settings.told_file, wiring.wall) if settings.told_file is not None else None
     outbox = Outbox(receivers, told, time.monotonic)
     standing = told.past.standing if told is not None else ()
-    teller = Teller(outbox.put, str(parts.path), parts.clock.now_s, wiring.wall, standing, settings.remind_s)
+    teller = Teller(
+        outbox.put, str(parts.path.absolute()), parts.clock.now_s, wiring.wall, standing, settings.remind_s
+    )
     log.info("told without asking: %s", ", ".join(one.name for one in settings.receivers))
     try:
         yield (teller,)

@@ -94,7 +94,7 @@ def _listening(
         from fencer.web.page import page  # noqa: PLC0415 - six MiB, where anybody looks
 
         now = wiring.looking_back()
-        return page(shown, lately.look(), now, every=every, path=str(configuration)).encode()
+        return page(shown, lately.look(), now, every=every, path=str(configuration.absolute())).encode()
 
     pages = {"/": partial(made, every=False), "/all": partial(made, every=True)}
     names = Names((host, host.partition(".")[0]), settings.names)

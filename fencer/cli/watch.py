@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import inf
@@ -41,6 +41,7 @@ from fencer.runtime.hookserver import HookServer
 from fencer.runtime.outages import Outages
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.reminder import CredentialReminder
+from fencer.runtime.shown import Shown
 from fencer.runtime.systemd import notify
 from fencer.runtime.watch import watch as watch_world
 from fencer.runtime.world import API
@@ -116,14 +117,14 @@ def watch(
         reporters = (*_reporters(parts, policy.mode, kept.journal), *page.reporters)
         world = parts.world(SeveralReporters(*reporters), kept.journal)
         agent = Agent(world, policy, parts.rules, by)
-        outages, viewers = Outages(world, policy.poll_s), (*page.viewers, *told)
+        outages, viewer = Outages(world, policy.poll_s), Shown(*page.viewers, *told)
         with (
             until_signalled(parts.clock) as stop,
             hooks_heard(hooks, parts),
             drains_offered(hooks, wiring, parts, policy, kept),
         ):
             notify("READY=1")
-            if not _ready(parts, agent, policy.mode, stop, outages, viewers, once=once):
+            if not _ready(parts, agent, policy.mode, stop, outages, viewer, once=once):
                 raise click.exceptions.Exit(1)
             trim()
             if stop.is_set():
@@ -140,7 +141,7 @@ def watch(
                 )
                 kept.says(f"{by} begins to watch", warning=False)
                 watch_world(
-                    agent, world, policy.poll_s, stop.is_set, remind.look, outages, viewers, page.alive
+                    agent, world, policy.poll_s, stop.is_set, remind.look, outages, viewer, page.alive
                 )
                 agent.finish(ENDING_S)
                 kept.says(f"{by} was told to stop: it watches no more", warning=True)
@@ -256,7 +257,7 @@ def _ready(
     mode: Mode,
     stop: Stop,
     outages: Outages,
-    viewers: Sequence[Viewer],
+    viewer: Viewer,
     *,
     once: bool,
 ) -> bool:
@@ -275,8 +276,7 @@ def _ready(
             if once:
                 raise
             outages.look({API: str(error)}, {API})
-            for viewer in viewers:
-                viewer.failed(str(error))
+            viewer.failed(str(error))
             notify("WATCHDOG=1")
             parts.clock.wait(parts.policy.poll_s)
         else:

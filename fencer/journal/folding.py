@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fencer.errors import JournalError
 from fencer.journal.incidents import NOTES, Incident
 from fencer.journal.rows import Entry, Kind
+from fencer.wording.conditions import AT_EASE
 
 LEFT_S = 3600.0
 """A command of which nothing was heard for so long has ended, and nobody wrote that down."""
@@ -90,7 +93,7 @@ class _Fold:
             outlived.entries.append(entry)
             return
         if one is None:
-            if healthy or entry.body.get("action") in NOTES:
+            if healthy or entry.body.get("action") in NOTES or _says_nothing(entry):
                 return
             one = self._open[entry.uid] = _Open(entry.node)
             asked = self._commands.get(entry.session)
@@ -159,6 +162,15 @@ class _Fold:
         """Whether a notice is about another node."""
         who = str(entry.body.get("text", "")).partition(": ")[0]
         return who != one.node and any(other.node == who for other in self._open.values())
+
+
+def _says_nothing(entry: Entry) -> bool:
+    """Whether it only tells that fencing is paused, or the node excluded, of a node that is Ready."""
+    if entry.kind is not Kind.DECISION or entry.body.get("reason") not in AT_EASE:
+        return False
+    with suppress(JournalError):  # of another fencer
+        return entry.seen is not None and entry.seen.node.ready is True
+    return False
 
 
 def _id(entries: Sequence[Entry]) -> str:

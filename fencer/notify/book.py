@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from fencer.notify.cases import Case, Look
 from fencer.notify.message import Message
@@ -29,9 +29,10 @@ CALM_S: dict[Occasion, float] = {
 QUIET_S = 30.0
 """So long after a message nobody is told of details."""
 
-RESTLESS_S, LONGEST_REST_S = 6 * 3600.0, 3600.0
+RESTLESS_S = 6 * 3600.0
+LONGEST_REST_S: dict[Occasion, float] = {Occasion.REFUSED: 1800.0, Occasion.BLIND: 300.0}
 """What has opened before within this time has to stand longer before it is told: twice as long each time, up
-to this."""
+to this. An outage that lasts is told soon all the same: nothing is fenced meanwhile."""
 
 MOST_REMEMBERED = 10_000
 """So many nodes and endpoints at most are remembered for that; then all are new."""
@@ -44,7 +45,8 @@ class _Open:
     Attributes:
         case: As it is now.
         since_s: Since when it has been of this occasion.
-        began: When it began, by the time of day.
+        began_s: When it began.
+        began: The same, by the time of day.
         told: The newest message of it; None: people do not know of it yet.
         well_s: Since when all is well; None: it is not.
         told_s: When that was.
@@ -53,6 +55,7 @@ class _Open:
 
     case: Case
     since_s: float
+    began_s: float
     began: datetime
     told: Message | None = None
     well_s: float | None = None
@@ -85,7 +88,7 @@ class Book:
         """
         if self._first:
             self._first = False
-            self._remember(now_s)
+            self._remember(now_s, at)
         self._rename(found)
         left = self._open.keys() - found.cases.keys()
         messages = (
@@ -94,7 +97,7 @@ class Book:
         )
         return [message for message in messages if message is not None]
 
-    def _remember(self, now_s: float) -> None:
+    def _remember(self, now_s: float, at: datetime) -> None:
         """Go on where an agent before this one has ended."""
         for message in self.standing:
             if message.over:
@@ -108,26 +111,24 @@ class Book:
                 message.guest,
                 message.done,
             )
-            ident = message.key.partition("-")[0]
-            self._open[ident] = _Open(case, now_s, message.began, message, told_s=now_s, loud_s=now_s)
+            began_s = now_s - max(0.0, (at - message.began).total_seconds())
+            one = _Open(case, now_s, began_s, message.began, message, told_s=now_s, loud_s=now_s)
+            self._open[message.key.rpartition("-")[0]] = one
 
     def _rename(self, found: Look) -> None:
         """Let what is known of a node go on under another id: it has booted, and is down again or still."""
-        left = {
-            (one.case.about, one.case.occasion is Occasion.BLIND): ident
-            for ident, one in self._open.items()
-            if ident not in found.cases
-        }
+        left = {one.case.subject: ident for ident, one in self._open.items() if ident not in found.cases}
         for ident, case in found.cases.items():
-            if ident not in self._open:
-                before = left.pop((case.about, case.occasion is Occasion.BLIND), None)
+            if ident not in self._open and case.occasion is not Occasion.BLIND:
+                before = left.pop(case.subject, None)
                 if before is not None:
                     self._open[ident] = self._open.pop(before)
 
     def _stands(self, ident: str, case: Case, now_s: float, at: datetime) -> Message | None:
         one = self._open.get(ident)
         if one is None:
-            one = self._open[ident] = _Open(case, now_s, at)
+            one = _Open(case, now_s, now_s - case.for_s, at - timedelta(seconds=case.for_s))
+            self._open[ident] = one
         if case.occasion is not one.case.occasion:
             one.since_s = now_s
         one.case, one.well_s = case, None
@@ -139,8 +140,7 @@ class Book:
         if case.done and not one.told.done:
             return self._tell(ident, one, now_s, at)
         if case.occasion is Occasion.BLIND and now_s - one.loud_s >= self.remind_s:
-            for_s = (at - one.began).total_seconds()
-            one.case = replace(case, title=notices.still(case.title, for_s))
+            one.case = replace(case, title=notices.still(case.title, now_s - one.began_s))
             return self._tell(ident, one, now_s, at)
         if case.reason != one.told.reason and now_s - one.told_s >= QUIET_S:
             return self._tell(ident, one, now_s, at, loud=False)
@@ -149,25 +149,26 @@ class Book:
     def _gone(self, ident: str, found: Look, now_s: float, at: datetime) -> Message | None:
         """Take in that there is no such case any more: it may be over."""
         one = self._open[ident]
-        about, occasion = one.case.about, one.case.occasion
-        if found.known is None or about in found.unclear:
+        if found.known is None or _may_go_on(one.case, found):
             one.well_s = None
             return None
         if one.told is None:
             del self._open[ident]
             return None
         one.well_s = now_s if one.well_s is None else one.well_s
-        if now_s - one.well_s < CALM_S[occasion]:
+        if now_s - one.well_s < CALM_S[one.case.occasion]:
             return None
         del self._open[ident]
-        took_s = max(0.0, (at - one.began).total_seconds() - (now_s - one.well_s))
-        title, text = notices.over(occasion, about, took_s, ident, gone=about not in found.known)
+        title, text = _over(one, found, at - timedelta(seconds=now_s - one.well_s))
         return replace(
             one.told, title=title, text=text, at=at, number=one.told.number + 1, over=True, loud=True
         )
 
     def _tell(self, ident: str, one: _Open, now_s: float, at: datetime, *, loud: bool = True) -> Message:
         case, before = one.case, one.told
+        text = case.text
+        if before is not None and before.occasion is Occasion.ALARM and case.occasion is not Occasion.ALARM:
+            text = f"The alarm is over.\n{text}"
         key = before.key if before is not None else f"{ident}-{int(one.began.timestamp()):x}"
         number = before.number + 1 if before is not None else 1
         one.told = Message(
@@ -175,7 +176,7 @@ class Book:
             case.occasion,
             case.about,
             case.title,
-            case.text,
+            text,
             case.reason,
             case.guest,
             one.began,
@@ -193,9 +194,28 @@ class Book:
             return case.opens_s
         times = self._opened_s.get((case.about, case.occasion), ())
         lately = sum(now_s - opened_s < RESTLESS_S for opened_s in times)
-        return min(case.opens_s * float(2**lately), max(LONGEST_REST_S, case.opens_s))
+        return min(case.opens_s * float(2**lately), max(LONGEST_REST_S[case.occasion], case.opens_s))
 
     def _note_opening(self, case: Case, now_s: float) -> None:
         if len(self._opened_s) >= MOST_REMEMBERED:
             self._opened_s.clear()
         self._opened_s.setdefault((case.about, case.occasion), deque(maxlen=16)).append(now_s)
+
+
+def _may_go_on(case: Case, found: Look) -> bool:
+    """Whether nobody can say that it is over, although there is no such case any more."""
+    missing = not found.whole and case.subject not in (found.known or ())
+    fenced = case.occasion in {Occasion.FENCED, Occasion.ALARM} and case.about in found.tainted
+    return missing or fenced or case.subject in found.unclear
+
+
+def _over(one: _Open, found: Look, ended: datetime) -> tuple[str, str]:
+    case = one.case
+    title = notices.BACK[case.occasion]
+    if case.subject not in (found.known or ()):
+        title = notices.GONE[case.occasion is Occasion.BLIND]
+    elif case.about in found.excluded and case.occasion is not Occasion.BLIND:
+        title = notices.EXCLUDED
+    began = ended - timedelta(seconds=(one.well_s or one.began_s) - one.began_s)
+    told = case.text.partition("\n")[0] if case.occasion is Occasion.FENCED else ""
+    return notices.over(title, case.about, told, began, ended)

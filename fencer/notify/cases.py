@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TypeAlias
 
 from fencer.core.model import FenceMark, Judged, Reason, Verdict
+from fencer.core.text import natural
 from fencer.ports.runtime import Sight
 from fencer.wording import notices
 from fencer.wording.conditions import Condition, condition
@@ -35,6 +37,9 @@ FAILING_S = 60.0
 
 _INCIDENT = re.compile(r"[a-z0-9]{1,16}")
 
+Subject: TypeAlias = tuple[str, str]
+"""``node`` or ``endpoint``, and the name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -49,6 +54,7 @@ class Case:
         reason: The decision's; empty: there is none.
         guest: The node's guest; empty: not known.
         opens_s: So long it has to stand before anybody is told.
+        for_s: So long it stands already, as far as is known.
     """
 
     occasion: Occasion
@@ -59,6 +65,12 @@ class Case:
     guest: str = ""
     done: bool = False
     opens_s: float = 0.0
+    for_s: float = 0.0
+
+    @property
+    def subject(self) -> Subject:
+        """Whom it is about: a node may have the name of an endpoint."""
+        return ("endpoint" if self.occasion is Occasion.BLIND else "node"), self.about
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +78,20 @@ class Look:
     """What there is, by one look.
 
     Attributes:
-        cases: By the incident's id: letters and digits.
-        unclear: What was no case, but is not well either: an incident about it is not over.
-        known: All nodes and endpoints that there are; None: nobody could look.
+        cases: By the incident's id.
+        unclear: Who is no case, but is not well either: an incident about them is not over.
+        known: All whom there are; None: nobody could look.
+        whole: Nobody is missing in that for any other reason than that they are gone.
+        excluded: Nodes that a person has excluded from fencing.
+        tainted: Nodes that are out of service: no fence is lifted, although somebody took its mark off.
     """
 
     cases: Mapping[str, Case]
-    unclear: frozenset[str] = frozenset()
-    known: frozenset[str] | None = None
+    unclear: frozenset[Subject] = frozenset()
+    known: frozenset[Subject] | None = None
+    whole: bool = True
+    excluded: frozenset[str] = frozenset()
+    tainted: frozenset[str] = frozenset()
 
 
 def look_at(seen: Sight, path: str) -> Look:
@@ -84,17 +102,30 @@ def look_at(seen: Sight, path: str) -> Look:
         path: Where the configuration is, for what people may type.
     """
     cases: dict[str, Case] = {}
-    unclear = {text.partition(": ")[0] for text in seen.malformed}
+    unclear: set[Subject] = set()
+    excluded, tainted = set[str](), set[str]()
     for name, judged in seen.judged.items():
-        case = of_node(judged, path)
+        node, case = judged.observation.node, of_node(judged, path)
         if case is not None:
             cases[incident_of(judged)] = case
-        elif judged.observation.node.ready is not True:
-            unclear.add(name)
+        elif judged.decision.reason is Reason.NODE_EXCLUDED:
+            excluded.add(name)
+        elif node.ready is not True:
+            unclear.add(("node", name))
+        if node.out_of_service is not None:
+            tainted.add(name)
     for endpoint, why in seen.errors.items():
-        cases[ident("silent", endpoint)] = of_silence(endpoint, why)
+        hit = [name for name, judged in seen.judged.items() if endpoint in _endpoints(judged)]
+        cases[ident("silent", endpoint)] = of_silence(endpoint, why, sorted(hit, key=natural))
     cases |= _unseen(seen)
-    return Look(cases, frozenset(unclear), frozenset({*seen.judged, *unclear, *seen.endpoints, API}))
+    if seen.malformed:
+        title, text = notices.unreadable(seen.malformed)
+        cases[ident("unread", API)] = Case(Occasion.BLIND, API, title, text, opens_s=OPENS_S[Occasion.BLIND])
+    endpoints = (("endpoint", name) for name in (*seen.endpoints, API))
+    nodes = (("node", name) for name in seen.judged)
+    known = frozenset({*endpoints, *nodes})
+    whole = not seen.malformed
+    return Look(cases, frozenset(unclear), known, whole, frozenset(excluded), frozenset(tainted))
 
 
 def without_api(why: str) -> Look:
@@ -124,16 +155,21 @@ def of_node(judged: Judged, path: str) -> Case | None:
         return None
     guest, reason = notices.guest_name(judged), decision.reason.value
     opens_s = max(opens_s, OPENS_S[occasion])
-    return Case(occasion, node.name, title, text, reason, guest, done, opens_s)
+    for_s = max(node.not_ready_s or 0.0, node.lease_age_s or 0.0)
+    return Case(occasion, node.name, title, text, reason, guest, done, opens_s, for_s)
 
 
 DUE = frozenset({Verdict.FENCE, Verdict.STOP_FIRST, Verdict.DISCARD_FIRST})
 """Something is to be done now."""
 
 
-def of_silence(name: str, why: str) -> Case:
-    """Return the case of somebody who does not answer."""
-    title, text = notices.silent(name, why.removeprefix(f"{name}: "), api=name == API)
+def _endpoints(judged: Judged) -> set[str]:
+    return {candidate.guest.endpoint for candidate in judged.observation.candidates}
+
+
+def of_silence(name: str, why: str, nodes: Sequence[str] = ()) -> Case:
+    """Return the case of somebody who does not answer, with the nodes whose guests are there."""
+    title, text = notices.silent(name, why.removeprefix(f"{name}: "), nodes, api=name == API)
     return Case(Occasion.BLIND, name, title, text, opens_s=OPENS_S[Occasion.BLIND])
 
 
@@ -155,9 +191,13 @@ def _unseen(seen: Sight) -> dict[str, Case]:
 
 
 def incident_of(judged: Judged) -> str:
-    """Return the id of a node's incident: as it is on the Node, where it is fit for that."""
+    """Return the id of a node's incident: as it is on the Node, where it is fit for that, and the node's own.
+
+    A kubelet may choose its boot, and so seek the id of another node's incident; its Node's UID it may not.
+    """
     node, incident = judged.observation.node, judged.observation.incident
-    return incident if _INCIDENT.fullmatch(incident) else ident("node", f"{node.uid}/{node.boot_id}")
+    whose = ident("node", node.uid)
+    return f"{incident if _INCIDENT.fullmatch(incident) else whose}-{whose}"
 
 
 def ident(kind: str, name: str) -> str:

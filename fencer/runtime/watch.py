@@ -10,6 +10,7 @@ from fencer.errors import ClusterError
 from fencer.ports import Sight, Viewer
 from fencer.runtime.outages import Outages
 from fencer.runtime.reconcile import Agent, Pass
+from fencer.runtime.shown import Shown
 from fencer.runtime.systemd import notify
 from fencer.runtime.world import API, World
 
@@ -24,7 +25,7 @@ def watch(
     stopped: Callable[[], bool],
     beside: Callable[[], None] = lambda: None,
     outages: Outages | None = None,
-    viewers: Sequence[Viewer] = (),
+    viewer: Viewer | None = None,
     alive: Callable[[], None] = lambda: None,
 ) -> None:
     """Run passes until `stopped` says so.
@@ -36,7 +37,7 @@ def watch(
         stopped: Asked after every pass.
         beside: Called before every pass: for work that does not concern nodes.
         outages: What was told of those who do not answer, before the first pass.
-        viewers: Are shown every pass.
+        viewer: Is shown every pass.
         alive: Called at every step of a pass: one over many nodes may take longer than anybody's patience.
     """
 
@@ -51,7 +52,7 @@ def watch(
     while not stopped():
         progress()
         beside()
-        wait_s = _one_pass(agent, world, news, poll_s, viewers, progress)
+        wait_s = _one_pass(agent, world, news, poll_s, viewer or Shown(), progress)
         if not stopped():
             world.clock.wait(max(0.05, wait_s))
 
@@ -61,7 +62,7 @@ def _one_pass(
     world: World,
     news: News,
     poll_s: float,
-    viewers: Sequence[Viewer],
+    viewer: Viewer,
     progress: Callable[[], None],
 ) -> float:
     """Run one pass, say what is new and show it; return when to come again. What it saw is then forgotten."""
@@ -69,13 +70,10 @@ def _one_pass(
         done = agent.tick(progress)
     except ClusterError as error:
         news.of_failure(error)
-        for viewer in viewers:
-            viewer.failed(str(error))
+        viewer.failed(str(error))
         return poll_s
     news.of_pass(done)
-    seen = sight(done, world)
-    for viewer in viewers:
-        viewer.passed(seen)
+    viewer.passed(sight(done, world))
     return done.recheck_s
 
 

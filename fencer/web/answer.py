@@ -122,9 +122,15 @@ def is_running(item: Judged) -> bool:
     return found in RUNNING or (found in IF_NOT_READY and item.observation.node.ready is not True)
 
 
-def tone_of(item: Judged) -> Tone:
-    """Return how bad it is about a node."""
-    return TONES[condition(item)]
+def tone_of(item: Judged, *, old: bool = False) -> Tone:
+    """Return how bad it is about a node.
+
+    Args:
+        item: The node.
+        old: It was seen so a while ago, and nobody has been able to look since: nothing is sure to be well.
+    """
+    found = TONES[condition(item)]
+    return Tone.DOUBTFUL if old and found is Tone.GOOD else found
 
 
 def _of_agent(seen: Snapshot) -> Iterator[Line]:
@@ -143,7 +149,8 @@ def _of_agent(seen: Snapshot) -> Iterator[Line]:
         yield Line(
             Tone.BAD,
             "BLIND",
-            f"the API server has not answered{since}: {MEANS[True]} ({unticked(seen.failing)})",
+            f"the API server has not answered{since}: {MEANS[True]}, and what is below is old "
+            f"({unticked(seen.failing)})",
         )
     elif seen.sight is None:
         yield Line(Tone.DOUBTFUL, "NO PASS YET", "fencer was started, and has not looked at any node so far")
@@ -182,11 +189,8 @@ def _of_sight(
     unfit = [item for item in unfit if not silent_endpoints(item.observation)]  # that is told of the endpoint
     if unfit:
         names = [item.observation.node.name for item in unfit]
-        yield Line(
-            Tone.DOUBTFUL,
-            f"{count(len(names), 'node')} unguarded",
-            f"{unticked(listing(names, 4))}: see why below",
-        )
+        told = f"{unticked(listing(names, 4))}: see why below"
+        yield Line(Tone.DOUBTFUL, f"{count(len(names), 'node')} unguarded", told)
     if sight.paused_why is not None:
         why = unticked(sight.paused_why) or "no reason given"
         yield Line(

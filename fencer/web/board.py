@@ -20,6 +20,7 @@ from fencer.core.model import Decision, Deed, NodeView, Reason, Verdict
 from fencer.core.policy import Mode, Policy
 from fencer.core.text import printable
 from fencer.ports.runtime import Sight
+from fencer.wording.conditions import AT_EASE
 from fencer.wording.events import ACTIONS, NO_CASE
 from fencer.wording.reports import is_alarming, is_link, is_loud, links, told_action, told_decision
 
@@ -296,7 +297,7 @@ class Board:
                 self._cases.pop(node.uid, None)
                 return
             case = known or self._cases.setdefault(node.uid, _Case())
-            self._count_refusal(case, decision)
+            self._count_refusal(case, node, decision)
             self._time(case, node, decision, now_s)
             unheard = decision.reason is Reason.NODE_READY and not case.steps
             if not (is_link(decision) or unheard or decision.reason in NO_CASE):
@@ -369,8 +370,9 @@ class Board:
             age_s = None if at_s is None else max(0.0, now_s - at_s)
             yield EndpointSeen(name, self._errors.get(name, ""), name in self._errors, at, age_s)
 
-    def _count_refusal(self, case: _Case, decision: Decision) -> None:
-        refused = decision.verdict is Verdict.REFUSE and decision.reason not in NO_CASE
+    def _count_refusal(self, case: _Case, node: NodeView, decision: Decision) -> None:
+        at_ease = node.ready is True and decision.reason in AT_EASE
+        refused = decision.verdict is Verdict.REFUSE and decision.reason not in NO_CASE and not at_ease
         before, case.refused = case.refused, decision.reason if refused else None
         if case.refused is not None and case.refused is not before:
             self._refusals[case.refused] += 1

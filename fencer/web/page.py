@@ -29,6 +29,8 @@ QUICK_S, SLOW_S = 5, 15
 """The page loads itself again after so long: while something goes on, and otherwise."""
 MOST_INCIDENTS = 5
 """So many incidents that go on are told in full; the others are in the tree."""
+BEFORE = "before that: "
+"""What was seen of a node before the API server fell silent."""
 LAST_STEPS = 6
 """So many steps of each."""
 
@@ -111,7 +113,7 @@ def page(
             running=list(_running(told, seen, path, now.tzinfo)),
             hidden=max(0, len(told.running) - MOST_INCIDENTS),
             branches=tree(seen.sight, every=every) if seen.sight is not None else (),
-            row=partial(_row, zone=now.tzinfo),
+            row=partial(_row, zone=now.tzinfo, old=bool(seen.failing)),
             lately=lately,
             now=now,
             zone=zone_of(now),
@@ -158,7 +160,7 @@ def _facts(item: Judged) -> Iterator[tuple[str, str]]:
         yield "Fence", word
 
 
-def _row(item: Judged, zone: tzinfo | None) -> Row:
+def _row(item: Judged, zone: tzinfo | None, *, old: bool) -> Row:
     guest = guest_of(item)
     return Row(
         node=item.observation.node.name,
@@ -166,8 +168,8 @@ def _row(item: Judged, zone: tzinfo | None) -> Row:
         state=state_of(item.observation),
         ready=ready(item.observation.node),
         fence=fence_word(item),
-        why=in_zone(whole_why(item), zone),
-        tone=tone_of(item),
+        why=f"{BEFORE if old else ''}{in_zone(whole_why(item), zone)}",
+        tone=tone_of(item, old=old),
     )
 
 

@@ -5,10 +5,11 @@ All of it is printable: names and readings come from outside.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 
-from fencer.core.model import Alarm, FenceMark, Judged, PowerState, Proof, Reason
-from fencer.core.text import age, count, printable
+from fencer.core.model import Alarm, FenceMark, Judged, Reason
+from fencer.core.text import age, count, listing, printable
 from fencer.wording.nodes import guest_of
 from fencer.wording.occasions import Occasion
 from fencer.wording.outages import MEANS, without_answer
@@ -32,16 +33,10 @@ BACK: dict[Occasion, str] = {
 }
 """The title of what is over."""
 
-PAST: dict[Occasion, str] = {
-    Occasion.FENCED: "It was down for {took} at least.",
-    Occasion.REFUSED: "It was down, and not fenced, for {took} at least.",
-    Occasion.ALARM: "It lasted {took}.",
-    Occasion.BLIND: "It gave no answer for {took}.",
-}
-"""The text of what is over."""
-
-GONE = "{about} is deleted"
-"""The title, if there is no such node any more."""
+GONE: dict[bool, str] = {False: "{about} is deleted", True: "{about} is not asked any more"}
+"""The title, if there is no such node any more, or no such endpoint (True)."""
+EXCLUDED = "{about} is excluded from fencing"
+"""The title, if a person has seen to that meanwhile."""
 
 
 def fenced(judged: Judged) -> tuple[str, str]:
@@ -50,14 +45,17 @@ def fenced(judged: Judged) -> tuple[str, str]:
     title = f"{node.name} is fenced{SO_FAR.get(decision.reason, '')}"
     mark = node.mark
     assert isinstance(mark, FenceMark)  # noqa: S101 - the caller has looked
-    proof = ENDS.get(mark.proof) or ENDS[PROVEN.get(mark.proof, PowerState.STOPPED)]
+    reading = judged.observation.evidence
+    read = ENDS.get(reading.power_state) if reading is not None else None
+    ended = ENDS.get(mark.proof) or read or "guest proven off"
     pods = "" if mark.pods is None else f"; {count(mark.pods, 'pod')}"
     so_far = TEXTS[decision.reason].says if decision.reason in SO_FAR else says(decision)
-    return _printable(title, (f"{mark.guest}: {proof}{pods}.", f"{_sentence(so_far)}."))
-
-
-PROVEN = {Proof.POWER: PowerState.STOPPED, Proof.ABSENCE: PowerState.ABSENT}
-"""What a guest reads that is proven off by its own hypervisor."""
+    lines = [f"{mark.guest}: {ended}{pods}.", f"{_sentence(so_far)}."]
+    if decision.reason is Reason.PODS_CLEARED:
+        lines.append(
+            f"Once it boots again its fence is lifted: start its guest, or `fencer start {node.name}`."
+        )
+    return _printable(title, lines)
 
 
 def refused(judged: Judged, path: str) -> tuple[str, str]:
@@ -86,17 +84,19 @@ def alarm(judged: Judged, path: str) -> tuple[str, str]:
     return _printable(f"ALARM: {node.name}: {what}", lines)
 
 
-def silent(name: str, why: str, *, api: bool) -> tuple[str, str]:
+def silent(name: str, why: str, nodes: Sequence[str], *, api: bool) -> tuple[str, str]:
     """Return title and text of somebody who does not answer.
 
     Args:
         name: Who.
         why: What came of asking.
+        nodes: Names of the nodes whose guests are there, as far as that is known.
         api: It is the API server.
     """
-    return _printable(
-        f"fencer is blind: {name} does not answer", (_sentence(f"{without_answer(why)}; {MEANS[api]}."),)
-    )
+    who = "the API server" if api else name
+    hit = (f"Its nodes: {listing(nodes)}.",) if nodes else ()
+    lines = (_sentence(f"{without_answer(why)}; {MEANS[api]}."), *hit, "Try: `fencer check`.")
+    return _printable(f"fencer is blind: {who} does not answer", lines)
 
 
 def unseen(endpoint: str, nodes: Iterable[str], why: str) -> tuple[str, str]:
@@ -112,24 +112,39 @@ def unseen(endpoint: str, nodes: Iterable[str], why: str) -> tuple[str, str]:
     return _printable(title, (f"{', '.join(names)}: {why}.", "Nobody would notice their end."))
 
 
+def unreadable(nodes: Sequence[str]) -> tuple[str, str]:
+    """Return title and text of nodes that cannot be read.
+
+    Args:
+        nodes: Each with why.
+    """
+    title = f"fencer is blind: {count(len(nodes), 'node')} cannot be read"
+    return _printable(title, (*(f"{text}." for text in nodes[:MOST_NAMED]), "Nobody guards them."))
+
+
+MOST_NAMED = 3
+
+
 def still(title: str, for_s: float) -> str:
     """Return the title of what people are reminded of."""
     return f"{title} (for {age(for_s)} now)"
 
 
-def over(occasion: Occasion, about: str, took_s: float, incident: str, *, gone: bool) -> tuple[str, str]:
+def over(title: str, about: str, told: str, began: datetime, ended: datetime) -> tuple[str, str]:
     """Return title and text of what is over.
 
     Args:
-        occasion: What it was.
+        title: One of `BACK`, `GONE` or `EXCLUDED`.
         about: The node, or who did not answer.
-        took_s: How long, in seconds.
-        incident: Its id.
-        gone: There is no such node any more.
+        told: What was told of it in a line; empty: nothing that is worth repeating.
+        began: When it began, as far as is known.
+        ended: When it was over, in the zone of people.
     """
-    title, text = GONE if gone else BACK[occasion], PAST[occasion].format(took=age(took_s))
-    more = "" if occasion is Occasion.BLIND else f" `fencer history {incident}` tells all of it."
-    return title.format(about=printable(about)), f"{text}{more}"
+    began = began.astimezone(ended.tzinfo)
+    day = "" if began.date() == ended.date() else f"{began:%Y-%m-%d} "
+    took = age((ended - began).total_seconds())
+    lasted = f"It lasted {took} at least: {day}{began:%H:%M:%S} to {ended:%H:%M:%S %Z}."
+    return title.format(about=printable(about)), "\n".join((*((told,) if told else ()), lasted))
 
 
 def guest_name(judged: Judged) -> str:

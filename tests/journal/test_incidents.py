@@ -1,12 +1,15 @@
 """Rows, folded into incidents; and the one sentence that each of them comes to."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
+from fencer.journal.codec import pack
 from fencer.journal.folding import incidents
 from fencer.journal.headline import headline
 from fencer.journal.rows import Kind
+from tests.core import build
 from tests.journal.build import Told
 
 
@@ -106,6 +109,13 @@ def test_what_goes_on_says_so():
 def test_notes_on_a_sound_node_are_no_incident():
     told = Told().meant(0, "BindNode").did(0, "BindNode").did(1, "Alarm").seen(2, "healthy", "node_healthy")
     assert incidents(told.entries) == []
+
+
+@pytest.mark.parametrize(("ready", "number"), [(True, 0), (None, 1)])
+def test_a_pause_is_an_incident_only_of_nodes_that_are_down(ready, number):
+    told = Told().seen(0, "refuse", "fencing_paused").seen(90, "healthy", "node_healthy")
+    paused = replace(told.entries[0], packed=pack(build.observation(node=build.node(ready=ready))))
+    assert len(incidents([paused, told.entries[1]])) == number
 
 
 def test_a_second_incident_in_the_same_boot_has_a_name_of_its_own():

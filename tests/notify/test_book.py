@@ -17,9 +17,9 @@ CLEARING = replace(FENCED, title="k8s-2 is being cleared", reason="clearing_pods
 REFUSED = Case(Occasion.REFUSED, "k8s-2", "k8s-2 is down", "…", "guest_running", opens_s=10.0)
 ALARM = Case(Occasion.ALARM, "k8s-2", "ALARM: k8s-2", "…", "old_memory")
 BLIND = Case(Occasion.BLIND, "pve", "fencer is blind", "…", opens_s=60.0)
-KNOWN = frozenset({"k8s-1", "k8s-2", "pve", API})
+KNOWN = frozenset({("node", "k8s-1"), ("node", "k8s-2"), ("endpoint", "pve"), ("endpoint", API)})
 WELL = Look({}, known=KNOWN)
-UNCLEAR = Look({}, frozenset({"k8s-2"}), KNOWN)
+UNCLEAR = Look({}, frozenset({("node", "k8s-2")}), KNOWN)
 
 
 def of(*cases):
@@ -111,6 +111,21 @@ def test_another_reason_is_told_quietly_and_not_each_time():
     assert len(quiet) <= 4
 
 
+def test_the_end_of_an_alarm_is_told_with_what_goes_on():
+    night = Night()
+    night.see(of(ALARM))
+    [message] = night.see(of(FENCED))
+    assert message.text.startswith("The alarm is over.\n")
+    [over] = night.see(WELL)
+    assert "alarm" not in over.text
+
+
+def test_an_incident_that_stood_before_it_was_seen_began_then():
+    night = Night()
+    [message] = night.see(of(replace(FENCED, for_s=90.0)))
+    assert (message.at - message.began).total_seconds() == 90.0
+
+
 def test_a_node_that_boots_and_falls_again_is_one_incident():
     night = Night()
     night.see(Look({"before": REFUSED}, known=KNOWN), 20.0)
@@ -121,7 +136,7 @@ def test_a_node_that_boots_and_falls_again_is_one_incident():
 def test_a_node_that_is_deleted_is_told_to_be():
     night = Night()
     night.see(of(FENCED))
-    [over] = night.see(Look({}, known=frozenset({"k8s-1"})))
+    [over] = night.see(Look({}, known=KNOWN - {("node", "k8s-2")}))
     assert over.title == "k8s-2 is deleted"
 
 
@@ -197,9 +212,53 @@ def test_whatever_comes_each_incident_is_told_in_order_and_ends_once(looks, rest
         assert len(key) <= 64
 
 
-def test_no_rest_is_longer_than_an_hour():
+@pytest.mark.parametrize("case", [BLIND, REFUSED])
+def test_who_has_flapped_for_long_is_told_all_the_same_where_it_lasts(case):
     night = Night()
     for _ in range(14):
-        night.see(of(BLIND), LONGEST_REST_S + 60.0)
-        night.see(WELL, 60.0)
-    assert len(night.told) == 28
+        assert len(night.see(of(case), LONGEST_REST_S[case.occasion] + 60.0)) == 1
+        assert len(night.see(WELL, 60.0)) == 1
+
+
+def test_a_fence_is_not_over_while_its_taint_is_on_the_node_whoever_took_its_mark_off():
+    night = Night()
+    night.see(of(FENCED))
+    assert night.see(Look({}, known=KNOWN, tainted=frozenset({"k8s-2"})), 300.0) == []
+    assert short(night.see(WELL)) == [("back", "k8s-2", True)]
+
+
+def test_a_node_that_is_missing_because_it_cannot_be_read_is_not_deleted():
+    night = Night()
+    night.see(of(ALARM))
+    gone = KNOWN - {("node", "k8s-2")}
+    assert night.see(Look({}, known=gone, whole=False), 300.0) == []
+    assert [message.title for message in night.see(Look({}, known=gone), 100.0)] == ["k8s-2 is deleted"]
+
+
+def test_a_person_who_excludes_a_node_ends_its_incident():
+    night = Night()
+    night.see(of(REFUSED), 20.0)
+    [over] = night.see(Look({}, known=KNOWN, excluded=frozenset({"k8s-2"})), 100.0)
+    assert (over.title, over.over) == ("k8s-2 is excluded from fencing", True)
+
+
+def test_a_node_named_like_an_endpoint_keeps_nothing_of_it_open():
+    night = Night()
+    night.see(of(BLIND), 100.0)
+    down = Look({}, frozenset({("node", "pve")}), KNOWN)
+    assert short(night.see(down, 100.0)) == [("back", "pve", True)]
+    night.see(of(BLIND), 500.0)
+    [over] = night.see(Look({}, known=KNOWN - {("endpoint", "pve")}), 100.0)
+    assert over.title == "pve is not asked any more"
+
+
+def test_a_clock_that_is_set_changes_no_duration():
+    night = Night(remind_s=3600.0)
+    night.see(of(BLIND), 100.0)
+    night.now_s += 3600.0
+    [again] = night.book.look(of(BLIND), night.now_s, AT - timedelta(hours=2))
+    assert again.title == "fencer is blind (for 1h01m now)"
+    night.now_s += 1.0
+    night.book.look(WELL, night.now_s, AT - timedelta(hours=2))
+    [over] = night.book.look(WELL, night.now_s + 60.0, AT + timedelta(days=2000))
+    assert over.text.startswith("It lasted 1h01m at least: ")

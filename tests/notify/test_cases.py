@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.model import Alarm, Decision, GuestRef, Judged, Reason, Verdict
+from fencer.core.model import Alarm, Decision, GuestRef, Judged, PowerState, Reason, Verdict
 from fencer.notify.cases import API, FAILING_S, look_at, of_node, without_api
 from fencer.ports import Sight
 from fencer.wording.occasions import Occasion
-from tests.core.build import MARK, TAINT, fenced, healthy, node, observation
+from tests.core.build import MARK, TAINT, evidence, fenced, healthy, node, observation
 
 PATH = "/etc/fencer/config.yaml"
 HOSTILE = "k8s-2\n\x1b[31m<b>\u202e"
@@ -83,7 +83,7 @@ def test_names_and_answers_of_others_drive_no_terminal():
     case = of_node(judged(Verdict.FENCED, Reason.PODS_CLEARED, seen), PATH)
     assert case.title.isprintable()
     assert all(line.isprintable() for line in case.text.splitlines())
-    assert len(case.text.splitlines()) == 2
+    assert len(case.text.splitlines()) == 3
     found = look_at(Sight({}, ("lab",), {"lab": f"lab: {HOSTILE}"}), PATH)
     assert all(line.isprintable() for case in found.cases.values() for line in case.text.splitlines())
 
@@ -92,11 +92,33 @@ def test_who_does_not_answer_is_a_case_of_its_own():
     found = look_at(Sight({"k8s-2": WELL}, ("lab", "pve"), {"pve": "pve: connection refused"}), PATH)
     [case] = found.cases.values()
     assert (case.occasion, case.about) == (Occasion.BLIND, "pve")
-    assert case.text == "No usable answer: connection refused; its nodes are not fenced meanwhile."
-    assert found.known == {"k8s-2", "lab", "pve", API}
+    assert case.text == (
+        "No usable answer: connection refused; its nodes are not fenced meanwhile.\nTry: `fencer check`."
+    )
+    assert found.known == {("node", "k8s-2"), ("endpoint", "lab"), ("endpoint", "pve"), ("endpoint", API)}
     [api] = without_api("no answer within 10 s").cases.values()
     assert (api.about, without_api("…").known) == (API, None)
     assert "nothing is fenced until it answers" in api.text
+
+
+def test_who_does_not_answer_is_told_with_the_nodes_that_nobody_watches():
+    found = look_at(Sight({"k8s-2": WELL}, ("lab",), {"lab": "lab: connection refused"}), PATH)
+    [case] = found.cases.values()
+    assert "Its nodes: k8s-2." in case.text
+
+
+def test_a_guest_is_told_as_it_reads_and_not_as_stopped_where_it_is_paused():
+    """By `paused_guest: trust` a guest that is only paused is proof: resumed, it brings old memory back."""
+    paused = fenced(evidence=evidence(PowerState.PAUSED))
+    case = of_node(judged(Verdict.FENCED, Reason.PODS_CLEARED, paused), PATH)
+    assert "guest paused" in case.text
+    running = fenced(evidence=evidence(PowerState.RUNNING))
+    case = of_node(judged(Verdict.RECOVERING, Reason.AWAITING_RENEWALS, running), PATH)
+    assert "guest proven off" in case.text
+
+
+def test_an_incident_began_when_its_node_fell_silent():
+    assert of_node(judged(Verdict.REFUSE, Reason.GUEST_RUNNING), PATH).for_s == 90.0
 
 
 def test_guests_that_cannot_be_read_are_one_case_of_their_endpoint():
@@ -117,10 +139,25 @@ def test_guests_that_cannot_be_read_are_one_case_of_their_endpoint():
     assert case.title == "fencer is blind: lab does not answer"
 
 
-def test_a_node_that_is_down_or_cannot_be_read_is_not_known_to_be_well():
+def test_a_node_that_is_down_is_not_known_to_be_well():
     waits = judged(Verdict.WAIT, Reason.COUNTING_SILENCE)
-    found = look_at(Sight({"k8s-2": waits}, ("lab",), malformed=("k8s-9: no status",)), PATH)
-    assert (found.cases, found.unclear) == ({}, {"k8s-2", "k8s-9"})
+    found = look_at(Sight({"k8s-2": waits}, ("lab",)), PATH)
+    assert (found.cases, found.unclear) == ({}, {("node", "k8s-2")})
+
+
+def test_nodes_that_cannot_be_read_are_told_and_nobody_is_taken_for_gone():
+    found = look_at(Sight({"k8s-2": WELL}, ("lab",), malformed=("node k8s-9: no status",)), PATH)
+    [case] = found.cases.values()
+    assert (case.occasion, case.title) == (Occasion.BLIND, "fencer is blind: 1 node cannot be read")
+    assert case.text == "node k8s-9: no status.\nNobody guards them."
+    assert not found.whole
+
+
+def test_who_is_excluded_or_out_of_service_is_named():
+    excluded = judged(Verdict.REFUSE, Reason.NODE_EXCLUDED)
+    tainted = Judged(healthy(node=node(name="k8s-3", ready=True, taints=(TAINT,))), WELL.decision)
+    found = look_at(Sight({"k8s-2": excluded, "k8s-3": tainted}, ("lab",)), PATH)
+    assert (found.excluded, found.tainted, found.unclear) == ({"k8s-2"}, {"k8s-3"}, frozenset())
 
 
 def test_an_incident_has_the_id_that_is_on_its_node_unless_that_is_no_id():
@@ -129,5 +166,13 @@ def test_an_incident_has_the_id_that_is_on_its_node_unless_that_is_no_id():
     for observation_, ident in ((seen, "0a1b2c3d"), (odd, None)):
         sight = Sight({"k8s-2": judged(Verdict.FENCED, Reason.PODS_CLEARED, observation_)}, ("lab",))
         [found] = look_at(sight, PATH).cases
-        assert found.isalnum()
-        assert ident in {None, found}
+        assert found.replace("-", "").isalnum()
+        assert ident in {None, found.partition("-")[0]}
+
+
+def test_two_nodes_whose_incidents_have_one_id_are_two_cases():
+    """A kubelet may choose its boot until its incident has the id of another's."""
+    one = fenced(incident="0a1b2c3d")
+    other = replace(one, node=replace(one.node, name="k8s-3", uid="node-uid-3"))
+    seen = {item.node.name: judged(Verdict.FENCED, Reason.PODS_CLEARED, item) for item in (one, other)}
+    assert len(look_at(Sight(seen, ("lab",)), PATH).cases) == 2

@@ -50,7 +50,7 @@ class OnStage:
             self.world,
             self.stage.policy.poll_s,
             lambda: self.clock.now_s() >= until_s,
-            viewers=(self.board,),
+            viewer=self.board,
             alive=self.board.alive,
         )
 

@@ -110,6 +110,13 @@ def test_a_refusal_counts_when_it_is_new_and_not_each_time_that_it_is_told():
     assert board.snapshot().refusals == {Reason.GUEST_RUNNING: 3, Reason.HOST_SILENT: 1}
 
 
+def test_a_pause_is_no_refusal_of_nodes_that_are_well():
+    board = OnStage().board
+    for ready in (True, None):
+        board.decided(replace(node(), ready=ready), Decision(Verdict.REFUSE, Reason.FENCING_PAUSED))
+    assert board.snapshot().refusals == {Reason.FENCING_PAUSED: 1}
+
+
 def test_actions_are_counted_by_what_came_of_them():
     board = OnStage().board
     board.acted(node(), Uncordon(), Happened("uncordoned"))

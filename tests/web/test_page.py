@@ -189,6 +189,23 @@ def test_an_agent_that_is_set_to_pass_rarely_is_not_called_silent_between_two_pa
     assert [word for word, _ in lines(world.stands_still(30))] == ["NO NEWS"]
 
 
+@pytest.mark.parametrize("make", [fenced, old_memory, api_down, blind, paused, observed])
+def test_nothing_from_outside_becomes_a_command(make):
+    """What stands in our own sentences does; names and answers with backticks are put into those."""
+    world, evil = make(), "`EVIL`N"
+    seen = world.board.snapshot()
+    spoilt = spoiled(seen, evil)
+    judged = {
+        f"{name}{evil}": replace(spoilt.sight.judged[f"{name}{evil}"], decision=item.decision)
+        for name, item in seen.sight.judged.items()
+    }
+    spoilt = replace(spoilt, sight=replace(spoilt.sight, judged=judged))
+    text = page(spoilt, Lately(), world.now(), path=f"/etc/{evil}")
+    typed = re.findall("<code>(.*?)</code>", text)
+    assert len(typed) > 4
+    assert not [one for one in typed if one.startswith(("EVIL", "N"))]
+
+
 def test_times_are_told_in_the_zone_of_people():
     world = well()
     seen = world.board.snapshot()

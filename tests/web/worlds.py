@@ -53,7 +53,7 @@ class Watched:
             self._world,
             self.lab.policy.poll_s,
             lambda: self._world.clock.now_s() >= until_s,
-            viewers=(self.board,),
+            viewer=self.board,
         )
         return self
 
