@@ -196,7 +196,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]  # waitress publishes no
         self.headers["CONNECTION"] = "close"
 
 
-class _Channel(HTTPChannel):  # type: ignore[misc]
+class _Channel(HTTPChannel):  # type: ignore[misc]  # the same
     """Waitress' connection, by a clock that nobody sets.
 
     Attributes:
@@ -235,7 +235,7 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
         return open_s > longest_s or (idles_s > idle_s if self.total_outbufs_len else open_s > request_s)
 
 
-class _Server(TcpWSGIServer):  # type: ignore[misc]
+class _Server(TcpWSGIServer):  # type: ignore[misc]  # the same
     """Waitress', but for connections that are kept busy with a byte now and then."""
 
     channel_class = _Channel

@@ -132,6 +132,17 @@ def test_it_may_not_make_code_out_of_data(system, unit):
     assert "Operation not permitted" in said
 
 
+def test_apprise_can_confine_itself_there(system, unit):
+    """The unit forbids @resources, and hides most of /proc."""
+    code = (
+        "import resource; from pathlib import Path; from fencer.notify.apprise_child import _confine; "
+        "_confine(9); print(resource.getrlimit(resource.RLIMIT_DATA)[1] >> 20, "
+        "Path('/proc/self/oom_score_adj').read_text())"
+    )
+    said, result = instead(system, unit, f'/usr/bin/env {ENVIRONMENT} {PYTHON} -c "{code}"')
+    assert (said.split(), result) == (["192", "1000"], "success")
+
+
 def test_the_journal_takes_its_records_as_they_are(system, unit):
     """By the journal's own socket, which the unit has to let it reach: with fields, and as the unit's."""
     system.run("systemctl", "start", "systemd-journald.socket", "systemd-journald")
