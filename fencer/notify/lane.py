@@ -145,9 +145,12 @@ class Lane:
         """Let a message wait, if the receiver is told of such.
 
         Who was not told of a beginning is not told of the end. Who asked for no ends is told one, if the
-        beginning did not get there before: it is the only message then.
+        beginning did not get there before: it is the only message then. For who was told of something that
+        is now something else, of which it is not told, it has ended with that.
         """
         key = message.key
+        if key in self.told and not message.over and not self._is_told_of(message):
+            message = replace(message, over=True, loud=True)
         if self._is_unwanted_end(message):
             self._knows_enough(key)
             return
@@ -170,6 +173,10 @@ class Lane:
             if not self.sending and self.waiting.keys() <= self._refused.keys():
                 self._gathers_until_s = now_s + self.pace.gather_s
             self.waiting[key] = replace(message, loud=message.loud or (before is not None and before.loud))
+
+    def _is_told_of(self, message: Message) -> bool:
+        """Whether it is told of this as it is; who wants no ends is not told in any other way."""
+        return message.occasion in self.on or Occasion.BACK not in self.on
 
     def forget(self, key: str) -> None:
         """Forget an incident: there are too many."""

@@ -82,6 +82,21 @@ def test_an_end_that_comes_while_the_beginning_is_on_its_way_is_told_to_who_want
     assert told(one) == [("k8s-2", 2, True)]
 
 
+def test_who_was_told_of_something_is_told_that_it_is_something_else_now():
+    """A mailbox that is told of refusals only: "down and not fenced" must not be its last word for days."""
+    one = lane(None, REFUSED, Occasion.BACK)
+    one.offer(message(occasion=REFUSED, title="k8s-2 is down and not fenced"), 0.0)
+    told(one, 10.0)
+    one.offer(message(number=2, title="k8s-2 is fenced"), 20.0)
+    [end] = one.take(30.0)
+    assert (end.title, end.over, end.loud) == ("k8s-2 is fenced", True, True)
+    one.sent(30.0)
+    one.offer(over(number=3), 40.0)
+    assert one.due_s(50.0) is None, "it knows"
+    one.offer(message(number=4, occasion=REFUSED), 60.0)
+    assert one.take(70.0)[0].occasion is REFUSED
+
+
 def test_what_became_something_else_that_nobody_asked_for_is_not_told_as_what_it_was():
     one = lane(None, REFUSED, BACK)
     one.offer(message(occasion=REFUSED), 0.0)
