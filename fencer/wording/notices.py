@@ -35,6 +35,8 @@ BACK: dict[Occasion, str] = {
 
 GONE: dict[bool, str] = {False: "{about} is deleted", True: "{about} is not asked any more"}
 """The title, if there is no such node any more, or no such endpoint (True)."""
+MOST_NAMED = 3
+"""So many nodes that cannot be read are told with why."""
 EXCLUDED = "{about} is excluded from fencing"
 """The title, if a person has seen to that meanwhile."""
 
@@ -120,9 +122,6 @@ def unreadable(nodes: Sequence[str]) -> tuple[str, str]:
     """
     title = f"fencer is blind: {count(len(nodes), 'node')} cannot be read"
     return _printable(title, (*(f"{text}." for text in nodes[:MOST_NAMED]), "Nobody guards them."))
-
-
-MOST_NAMED = 3
 
 
 def still(title: str, for_s: float) -> str:
