@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from fencer.core.text import count, printable
+from fencer.core.text import count
+from fencer.markup import rendering
 from fencer.report.picture import PINS_FROM_PX, WIDTHS_PX, picture
 from fencer.report.spans import Tone
 from fencer.report.story import Report
@@ -21,37 +21,19 @@ def page(told: Report) -> str:
         told: The report.
     """
     clock = Clock(told.begin, told.written.tzinfo)
-    return (
-        _environment()
-        .get_template("report.html.jinja")
-        .render(
-            report=told,
-            picture=picture(told.lanes, told.phases, clock),
-            clock=clock,
-            tones=[tone.value for tone in Tone],
-            widths=WIDTHS_PX,
-            pins_from=PINS_FROM_PX,
-        )
+    return _render()(
+        report=told,
+        picture=picture(told.lanes, told.phases, clock),
+        clock=clock,
+        tones=[tone.value for tone in Tone],
+        widths=WIDTHS_PX,
+        pins_from=PINS_FROM_PX,
     )
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("fencer.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(took=took, count=count, utc=_utc, iso=_iso)
-    return environment
-
-
-def _visible(value: object) -> object:
-    """Escape what a reader cannot see, as on a terminal; markup of the templates' own passes."""
-    return value if hasattr(value, "__html__") else printable(str(value))
+def _render() -> Callable[..., str]:
+    return rendering("fencer.report", "report.html.jinja", took=took, count=count, utc=_utc, iso=_iso)
 
 
 def _utc(at: datetime) -> str:

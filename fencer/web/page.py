@@ -5,16 +5,15 @@ What others have named is text: escaped by the template, and made visible as on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from functools import cache, partial
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from fencer.core.model import Judged, Outcome
-from fencer.core.text import age, count, printable
+from fencer.core.text import age, count
 from fencer.core.times import in_zone, zone_of
+from fencer.markup import rendering
 from fencer.web.answer import Answer, Tone, answer, tone_of
 from fencer.web.board import Snapshot, Step
 from fencer.web.lately import Lately
@@ -101,29 +100,25 @@ def page(
     """
     told = answer(seen)
     judged = tuple(seen.sight.judged.values()) if seen.sight is not None else ()
-    return (
-        _environment()
-        .get_template("page.html.jinja")
-        .render(
-            seen=seen,
-            answer=told,
-            lines=[replace(line, text=in_zone(line.text, now.tzinfo)) for line in told.lines],
-            title=f"{told.lines[0].word} \N{EN DASH} fencer",
-            tally=tally_text(judged),
-            running=list(_running(told, seen, path, now.tzinfo)),
-            hidden=max(0, len(told.running) - MOST_INCIDENTS),
-            branches=tree(seen.sight, every=every) if seen.sight is not None else (),
-            row=partial(_row, zone=now.tzinfo, old=bool(seen.failing)),
-            lately=lately,
-            now=now,
-            zone=zone_of(now),
-            again_s=SLOW_S if told.tone is Tone.GOOD else QUICK_S,
-            every=every,
-            folds=len(judged) > SMALL,
-            bad=Tone.BAD,
-            doubtful=Tone.DOUBTFUL,
-            at_work=Tone.AT_WORK,
-        )
+    return _render()(
+        seen=seen,
+        answer=told,
+        lines=[replace(line, text=in_zone(line.text, now.tzinfo)) for line in told.lines],
+        title=f"{told.lines[0].word} \N{EN DASH} fencer",
+        tally=tally_text(judged),
+        running=list(_running(told, seen, path, now.tzinfo)),
+        hidden=max(0, len(told.running) - MOST_INCIDENTS),
+        branches=tree(seen.sight, every=every) if seen.sight is not None else (),
+        row=partial(_row, zone=now.tzinfo, old=bool(seen.failing)),
+        lately=lately,
+        now=now,
+        zone=zone_of(now),
+        again_s=SLOW_S if told.tone is Tone.GOOD else QUICK_S,
+        every=every,
+        folds=len(judged) > SMALL,
+        bad=Tone.BAD,
+        doubtful=Tone.DOUBTFUL,
+        at_work=Tone.AT_WORK,
     )
 
 
@@ -173,23 +168,10 @@ def _row(item: Judged, zone: tzinfo | None, *, old: bool) -> Row:
     )
 
 
-def _visible(value: object) -> object:
-    """Escape what a reader cannot see, as on a terminal; markup of the template's own passes."""
-    return value if hasattr(value, "__html__") else printable(str(value))
-
-
 @cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("fencer.web"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(age=age, count=count, style=STYLE, icon=ICON, signs=SIGNS, old_s=OLD_S)
-    return environment
+def _render() -> Callable[..., str]:
+    named = {"age": age, "count": count, "style": STYLE, "icon": ICON, "signs": SIGNS, "old_s": OLD_S}
+    return rendering("fencer.web", "page.html.jinja", **named)
 
 
 SIGNS: dict[Tone, str] = {
