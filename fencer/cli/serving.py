@@ -14,8 +14,9 @@ from fencer.cli.wire import Parts, Wiring
 from fencer.core.policy import Policy
 from fencer.ports import Credential, Reporter, Viewer
 from fencer.runtime.world import API
-from fencer.web.board import Board, Snapshot
+from fencer.web.board import Board
 from fencer.web.settings import WebSettings
+from fencer.web.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

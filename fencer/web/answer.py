@@ -10,7 +10,7 @@ from fencer.core.model import Judged, Reason
 from fencer.core.policy import Policy
 from fencer.core.text import age, count, listing, unticked
 from fencer.ports.runtime import Sight
-from fencer.web.board import Snapshot
+from fencer.web.snapshot import Snapshot
 from fencer.wording.conditions import Condition, condition, problems_first
 from fencer.wording.headlines import headline
 from fencer.wording.nodes import silent_endpoints

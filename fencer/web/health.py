@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fencer.core.text import age, listing, printable
 from fencer.web.answer import stale_after_s
-from fencer.web.board import Snapshot
+from fencer.web.snapshot import Snapshot
 
 STILL_S = 120.0
 """Without a sign of life for so long an agent hangs. Source: WatchdogSec in systemd/fencer.service."""

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from fencer.core.model import Reason
-from fencer.web.board import BUCKETS_S, Durations, Snapshot
+from fencer.web.snapshot import BUCKETS_S, Durations, Snapshot
 from fencer.wording.nodes import cannot_be_fenced
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

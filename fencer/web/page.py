@@ -15,8 +15,8 @@ from fencer.core.text import age, count
 from fencer.core.times import in_zone, zone_of
 from fencer.markup import rendering
 from fencer.web.answer import Answer, Tone, answer, tone_of
-from fencer.web.board import Snapshot, Step
 from fencer.web.lately import Lately
+from fencer.web.snapshot import Snapshot, Step
 from fencer.web.style import OLD_S, STYLE
 from fencer.web.tree import SMALL, tree
 from fencer.wording.conditions import tally_text

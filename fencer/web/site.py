@@ -12,10 +12,10 @@ from io import BytesIO
 from typing import Any, TypeAlias, cast
 
 from fencer.core.text import printable
-from fencer.web.board import Snapshot
 from fencer.web.health import Health, alive, ready
 from fencer.web.metrics import CONTENT_TYPE, Metrics
 from fencer.web.names import Names
+from fencer.web.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 

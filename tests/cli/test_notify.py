@@ -20,9 +20,10 @@ from fencer.config.settings import Config
 from fencer.errors import ReceiverError
 from fencer.notify.lane import Known, Last
 from fencer.notify.past import Past, pack
-from fencer.notify.receiver import Receiver
+from fencer.notify.receiver import Manner, Receiver
 from fencer.notify.settings import (
     ALL,
+    AlertmanagerSettings,
     AppriseSettings,
     MailSettings,
     NotifySettings,
@@ -37,6 +38,7 @@ from tests.notify.boxes import WITHIN_S, Box, message, over
 
 PHONE = NtfySettings("phone", frozenset({Occasion.ALARM, Occasion.BACK}), "https://ntfy.example", "topic")
 MAIL = MailSettings("mail", ALL, ("root",))
+ALERTS = AlertmanagerSettings("alerts", ALL, ("http://127.0.0.1:9093",))
 
 
 class Telling(Lab):
@@ -68,6 +70,29 @@ def test_a_test_is_a_made_up_incident_that_nobody_takes_for_a_real_one():
     assert first[0].title == "Test: nothing has happened"
     assert all("desk" in one.text and "test" in one.text for one in (*first, *last))
     assert lab.sources == ["desk"]
+
+
+def test_a_test_of_an_alertmanager_goes_on_until_people_were_told():
+    """It tells them after its group_wait: what had ended by then it would never tell."""
+    lab = Telling(ALERTS, PHONE)
+    lab.boxes["alerts"].manner = Manner(replaces=True, several=True, renew_s=60.0)
+    done = lab.run("notify", "--test")
+    assert done.exit_code == 0
+    assert [one.over for one in lab.boxes["alerts"].got.get()] == [False]
+    assert lab.boxes["alerts"].got.empty()
+    assert "tells people after its group_wait, and ends it within 5 minutes" in done.stdout
+
+
+def test_who_was_told_of_something_else_does_not_know(tmp_path):
+    file = tmp_path / "notified.json"
+    fenced = message(number=2)
+    known = {
+        "phone": Known({fenced.key: Last(1, Occasion.REFUSED)}, {}),
+        "mail": Known({fenced.key: Last(2, Occasion.FENCED)}, {}),
+    }
+    file.write_text(pack(Past({fenced.key: fenced}, known)))
+    told = Telling(PHONE, MAIL, told_file=file).run("notify").stdout
+    assert "; mail knows" in told
 
 
 def test_each_receiver_says_in_a_line_what_came_of_it():

@@ -1,7 +1,6 @@
 """The page as text: it needs nothing from outside, runs nothing, and its colours can be read."""
 
 import re
-from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
@@ -13,41 +12,9 @@ from fencer.report.spans import Tone
 from fencer.report.story import report
 from fencer.report.workloads import Replacement
 from tests.report.build import HOSTILE, LONG, by_hand, crashed, cut_off, journal_of, later, spoiled, told
+from tests.support.outline import Outline
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-VOID = {"meta", "br", "img"}
-
-
-class Outline(HTMLParser):
-    """Takes a page apart: tags in order, attributes, and words."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.attributes, self.words, self._open = [], [], [], []
-        self.feed(text)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [(tag, *attribute) for attribute in attrs]
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [(tag, *attribute) for attribute in attrs]
-
-    def handle_endtag(self, tag):
-        assert self._open.pop() == tag
-
-    def handle_data(self, data):
-        if self._open and self._open[-1] != "style":
-            self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
 
 
 @pytest.fixture(scope="module")

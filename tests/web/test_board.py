@@ -5,7 +5,8 @@ from dataclasses import replace
 from fencer.core.done import Happened
 from fencer.core.model import Decision, Reason, TaintNode, Uncordon, Verdict
 from fencer.core.policy import Policy
-from fencer.web.board import BUCKETS_S, RECENT_KEPT, STEPS_KEPT, Durations, Phase, Result
+from fencer.web.board import RECENT_KEPT, STEPS_KEPT
+from fencer.web.snapshot import BUCKETS_S, Durations, Phase, Result
 from tests.core.build import node
 from tests.web.onstage import OnStage
 
@@ -112,8 +113,10 @@ def test_a_refusal_counts_when_it_is_new_and_not_each_time_that_it_is_told():
 
 def test_a_pause_is_no_refusal_of_nodes_that_are_well():
     board = OnStage().board
-    for ready in (True, None):
-        board.decided(replace(node(), ready=ready), Decision(Verdict.REFUSE, Reason.FENCING_PAUSED))
+    paused = Decision(Verdict.REFUSE, Reason.FENCING_PAUSED)
+    board.decided(replace(node(), ready=True), paused)
+    assert board.snapshot().refusals == {}
+    board.decided(replace(node(), ready=None), paused)
     assert board.snapshot().refusals == {Reason.FENCING_PAUSED: 1}
 
 

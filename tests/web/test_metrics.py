@@ -10,8 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from fencer.core.model import Decision, Judged, Reason, Verdict
 from fencer.core.policy import Policy
 from fencer.ports import Sight
-from fencer.web.board import BUCKETS_S, Board, Snapshot
+from fencer.web.board import Board
 from fencer.web.metrics import Metrics
+from fencer.web.snapshot import BUCKETS_S, Snapshot
 from tests.core.build import healthy, node, observation
 from tests.support.metrics import NAMES
 from tests.web.onstage import VERSION, OnStage

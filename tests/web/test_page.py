@@ -4,7 +4,6 @@ import base64
 import hashlib
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
@@ -18,6 +17,7 @@ from fencer.web.site import policy
 from fencer.web.style import OLD_S, STYLE, STYLE_HASH
 from fencer.web.tree import MOST_NAMES, SMALL
 from fencer.wording.conditions import Condition
+from tests.support.outline import Outline
 from tests.web.worlds import (
     HOME,
     HOSTILE,
@@ -37,40 +37,7 @@ from tests.web.worlds import (
     well,
 )
 
-VOID = {"meta", "link", "br", "img"}
 ROW = '<th role="rowheader" scope="row">'
-
-
-class Outline(HTMLParser):
-    """Takes a page apart: tags in order, attributes, and words."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.attributes, self.words, self._open = [], [], [], []
-        self.feed(text)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [(tag, *attribute) for attribute in attrs]
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self._open.pop() == tag
-
-    def handle_data(self, data):
-        if self._open and self._open[-1] != "style":
-            self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
-
-    def part(self, heading):
-        """The words from a heading of the second level to the next one."""
-        return self.text.partition(heading)[2]
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +107,15 @@ def test_without_the_api_server_the_page_says_so_before_all_that_is_old():
     word, text = lines(api_down())[0]
     assert word == "BLIND"
     assert text.startswith("the API server has not answered for 4m04s: nothing is fenced until it answers")
+
+
+def test_without_the_api_server_no_node_has_a_tick_and_each_says_that_it_was_before():
+    rows = api_down().page().partition("<tbody")[2].split("<tr")[1:]
+    signs = [re.search(r'class="sign" aria-hidden="true">(.)<', row) for row in rows]
+    assert SIGNS[Tone.DOUBTFUL] in {found[1] for found in signs if found}
+    assert SIGNS[Tone.GOOD] not in {found[1] for found in signs if found}
+    assert all("before that: " in row for row, found in zip(rows, signs, strict=True) if found)
+    assert "before that: " not in well().page()
 
 
 def test_an_agent_that_only_observes_says_so_and_what_it_would_do():

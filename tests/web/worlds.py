@@ -15,9 +15,10 @@ from fencer.runtime.watch import watch
 from fencer.runtime.world import API, World
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
-from fencer.web.board import Board, Snapshot
+from fencer.web.board import Board
 from fencer.web.lately import Lately, read
 from fencer.web.page import page
+from fencer.web.snapshot import Snapshot
 from tests.cli.lab import Lab
 
 BERLIN = ZoneInfo("Europe/Berlin")
