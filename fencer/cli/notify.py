@@ -153,11 +153,10 @@ def _try_all(receivers: Sequence[Receiver], messages: Sequence[Message]) -> list
 
 def _try(receiver: Receiver, messages: Sequence[Message]) -> _Tried:
     began_s, why = time.monotonic(), ""
+    ends_by_itself = receiver.manner.renew_s is not None  # minutes later, so that people are told before
     try:
         for message in messages:
-            if not (
-                message.over and receiver.manner.renew_s is not None
-            ):  # it ends by itself, and must be seen
+            if not (message.over and ends_by_itself):
                 receiver.send((message,))
     except ReceiverError as error:
         why = str(error)
