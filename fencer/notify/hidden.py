@@ -68,6 +68,21 @@ def read_secrets(path: Path) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def bearer(file: Path | None) -> tuple[str, dict[str, str]]:
+    """Return the token in a file, and the header that carries it; neither, if there is no file.
+
+    Args:
+        file: As for `read_secret`.
+
+    Raises:
+        ReceiverError: as by `read_secret`.
+    """
+    if file is None:
+        return "", {}
+    token = read_secret(file)
+    return token, {"Authorization": f"Bearer {token}"}
+
+
 def parts_of(url: str) -> tuple[str, ...]:
     """Return what of an URL could be the secret: any longer part behind the host, and before an ``@``.
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from fencer.bounded import Bounds
 from fencer.core.text import printable
 from fencer.errors import ReceiverError
-from fencer.notify.hidden import read_secret
+from fencer.notify.hidden import bearer
 from fencer.notify.message import Message
 from fencer.notify.post import Address, post
 from fencer.notify.receiver import DEADLINE_S, Manner
@@ -126,8 +126,7 @@ class Alertmanager:
 
     def _send(self, alerts: list[dict[str, object]]) -> None:
         settings, errors = self._settings, []
-        token = "" if settings.token_file is None else read_secret(settings.token_file)
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        token, headers = bearer(settings.token_file)
         bounds = Bounds(self._deadline_s)
         for tried, server in enumerate(settings.servers):
             address = Address(

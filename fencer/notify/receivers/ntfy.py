@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from fencer.notify.hidden import read_secret
+from fencer.notify.hidden import bearer
 from fencer.notify.message import Message
 from fencer.notify.post import Address, post
 from fencer.notify.receiver import DEADLINE_S, Manner
@@ -78,7 +78,7 @@ class Ntfy:
 
     def _send(self, message: Message) -> None:
         settings = self._settings
-        token = "" if settings.token_file is None else read_secret(settings.token_file)
+        token, headers = bearer(settings.token_file)
         address = Address(
             f"{settings.server.rstrip('/')}/",
             token,
@@ -86,7 +86,6 @@ class Ntfy:
             settings.token_file,
             hidden=(settings.topic,),  # on a server that anybody may read it is all that is secret
         )
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
         answer = post(address, self._document(message), headers, self._deadline_s)
         self._replaces = _sequence(answer) == message.key
 

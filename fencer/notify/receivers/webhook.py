@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from fencer.notify.hidden import parts_of, read_secret
+from fencer.notify.hidden import bearer, parts_of, read_secret
 from fencer.notify.message import Message
 from fencer.notify.post import Address, post
 from fencer.notify.receiver import DEADLINE_S, Manner
@@ -40,8 +40,7 @@ class Webhook:
     def send(self, messages: Sequence[Message]) -> None:
         """See `Receiver.send`."""
         settings = self._settings
-        token = "" if settings.token_file is None else read_secret(settings.token_file)
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        token, headers = bearer(settings.token_file)
         url = read_secret(settings.url_file)
         address = Address(url, token, settings.ca_file, settings.token_file, parts_of(url))
         for message in messages:

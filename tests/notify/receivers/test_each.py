@@ -135,7 +135,7 @@ class TestWebhook:
 
         server = standing(behave)
         receiver_ = built(settings_of("webhook", server.url, tmp_path))
-        outbox = Outbox([(receiver_, ALL)], None, time.monotonic, Pace(gather_s=0.1))
+        outbox = Outbox([(receiver_, ALL)], None, time.monotonic, Pace(gather_s=0.1, retry_s=3600.0))
         for about in ("bad", *map(str, range(8))):
             outbox.put(message(about=about, key=f"{about}-1"))
         wait_until(lambda: len(server.requests) == 9, "nine messages")
