@@ -17,6 +17,7 @@ from fencer.ports.cluster import (
     Nodes,
     Pause,
 )
+from fencer.ports.election import Election, LeaseStore
 from fencer.ports.hypervisor import Deadline, EndpointInfo, HostPower, Hypervisor, StopSettings
 from fencer.ports.planned import Evictor, Surveyor
 from fencer.ports.runtime import Asker, Clock, Recorder, Reporter, Sight, Viewer
@@ -31,6 +32,7 @@ __all__ = (
     "ClusterInfo",
     "Credential",
     "Deadline",
+    "Election",
     "EndpointInfo",
     "Evictor",
     "Fact",
@@ -38,6 +40,7 @@ __all__ = (
     "HostPower",
     "Hypervisor",
     "Lease",
+    "LeaseStore",
     "Nodes",
     "Pause",
     "Recorder",

@@ -91,7 +91,10 @@ class SimulatedHypervisor:
         count = sum(1 for _ in self._guests())
         hosts = {guest.host for guest in self._guests()}
         detail = f"{count} guests on {len(hosts)} hosts, all of them in memory"
-        return EndpointInfo("simulation", "1", detail, can_power=not self.trouble.power_denied)
+        identity = f"simulation:{self._endpoint}"
+        return EndpointInfo(
+            "simulation", "1", detail, can_power=not self.trouble.power_denied, identity=identity
+        )
 
     def sweep(self) -> Sequence[Evidence]:
         """Read all guests."""
