@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fencer.core.model import Decision, Deed, Observation
-from fencer.ports import Asker, Clock, Cluster, Evictor, HostPower, Hypervisor, Recorder, Reporter
+from fencer.ports import (
+    Asker,
+    Clock,
+    Cluster,
+    Election,
+    Evictor,
+    HostPower,
+    Hypervisor,
+    LeaseStore,
+    Recorder,
+    Reporter,
+)
 
 API = "kubernetes"
 """Name of the cluster's worker."""
@@ -36,6 +47,8 @@ class World:
         evictor: What a drain needs beyond the cluster; None: nothing is drained here.
         witnesses: Which power witness watches which host of which endpoint.
         one_host: Endpoints that are one host each: where they do not answer, their host is silent.
+        leases: What agents share in the cluster; None: this one shares nothing.
+        election: What this agent is to each hypervisor; None: no other agent is thought of.
     """
 
     cluster: Cluster
@@ -47,3 +60,5 @@ class World:
     evictor: Evictor | None = None
     witnesses: Mapping[tuple[str, str], HostPower] = field(default_factory=dict)
     one_host: frozenset[str] = frozenset()
+    leases: LeaseStore | None = None
+    election: Election | None = None
