@@ -13,9 +13,12 @@ import click
 from fencer.cli.render import Cell, clean, paragraph, say, table, tell
 from fencer.cli.story import board, ending, ending_alone, is_aside, line
 from fencer.cli.wire import Wiring
+from fencer.core.policy import Mode
 from fencer.core.text import near
+from fencer.ports import Election
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
+from fencer.runtime.election import Campaigns
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 from fencer.simulation.clock import EPOCH
@@ -111,11 +114,24 @@ def world_of(ports: StagePorts) -> World:
         ports.clock,
         ports.reporter,
         witnesses=ports.witnesses,
+        leases=ports.leases,
+        election=_election(ports),
     )
     if ports.journal is None:
         return world
     keeps = JournalReporter(ports.journal, ports.asker, ports.clock.now_s, lambda: EPOCH)
     return replace(world, reporter=SeveralReporters(ports.reporter, keeps), recorder=keeps)
+
+
+def _election(ports: StagePorts) -> Election | None:
+    """Let an agent on the stage campaign beside its passes; None: it only observes, or takes one command."""
+    beside, leases = ports.beside, ports.leases
+    if beside is None or leases is None or ports.policy.mode is not Mode.ARMED:
+        return None
+    campaigns = Campaigns(leases, ports.hypervisors, beside.asker, ports.clock, ports.holder, beside.utc)
+    for step in campaigns.steps():
+        beside.again(step)
+    return campaigns
 
 
 def _list() -> None:

@@ -27,7 +27,7 @@ from fencer.cluster.requests import (
 )
 from fencer.cluster.rights import LESSER_RIGHTS, RIGHTS, granted
 from fencer.cluster.settings import ClusterSettings
-from fencer.core.model import AttachmentView, Binding, Cordon, Doubt, FenceMark, NodeView, PodView
+from fencer.core.model import AttachmentView, Binding, Cordon, Doubt, FenceMark, Left, NodeView, PodView
 from fencer.errors import ClusterConflict, ClusterNotFound, ClusterProtocol, ClusterUnreachable
 from fencer.hints import Hints
 from fencer.ports import Attachments, Cleared, ClusterInfo, Fact, Heartbeats, Lease, Nodes, Pause
@@ -180,9 +180,9 @@ class KubernetesCluster:
         """See `Cluster.record_doubts`."""
         self._patch_node("record doubts on", node, patches.record_doubts(node, doubts, self._key.to_write()))
 
-    def claim(self, node: NodeView, incident: str, by: str) -> None:
+    def claim(self, node: NodeView, incident: str, by: str, left: Left | None = None) -> None:
         """See `Cluster.claim`."""
-        self._patch_node("claim", node, patches.claim(node, incident, by, self._key.to_write()))
+        self._patch_node("claim", node, patches.claim(node, incident, by, self._key.to_write(), left))
 
     def taint(self, node: NodeView, mark: FenceMark) -> None:
         """See `Cluster.taint`. An existing taint is not taken over, no matter who set it."""

@@ -79,6 +79,7 @@ class SealedNode:
             mark=keys.read_mark(mark, seal),
             doubts=keys.read_doubts(doubts, seal),
             claim=keys.read_claim(claim, seal),
+            left=keys.read_left(claim, seal),
         )
 
 

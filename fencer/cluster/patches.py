@@ -14,7 +14,17 @@ from typing import Any
 
 from fencer.cluster.parse import TAINT_VALUE
 from fencer.core import annotations as keys
-from fencer.core.model import OUT_OF_SERVICE, Binding, Cordon, Doubt, FenceMark, NodeView, PodView, Taint
+from fencer.core.model import (
+    OUT_OF_SERVICE,
+    Binding,
+    Cordon,
+    Doubt,
+    FenceMark,
+    Left,
+    NodeView,
+    PodView,
+    Taint,
+)
 
 Body = dict[str, Any]
 Notes = Mapping[str, str | None]
@@ -42,9 +52,9 @@ def record_doubts(node: NodeView, doubts: tuple[Doubt, ...], key: bytes) -> Body
     return _node(node, {keys.DOUBTS: text})
 
 
-def claim(node: NodeView, incident: str, by: str, key: bytes) -> Body:
+def claim(node: NodeView, incident: str, by: str, key: bytes, left: Left | None = None) -> Body:
     """Set the claim on an incident."""
-    return _node(node, {keys.INCIDENT: keys.write_claim(incident, by, keys.Seal(key, node.uid))})
+    return _node(node, {keys.INCIDENT: keys.write_claim(incident, by, keys.Seal(key, node.uid), left)})
 
 
 def taint(node: NodeView, mark: FenceMark, key: bytes) -> Body:

@@ -22,6 +22,7 @@ from fencer.core.model import (
     Doubted,
     FenceMark,
     GuestRef,
+    Left,
     Proof,
     Unreadable,
 )
@@ -74,7 +75,7 @@ class Seal:
         return hmac.compare_digest(str(data.get("sig")).encode(), self.sign(annotation, content).encode())
 
 
-Written = TypeVar("Written", Binding, FenceMark, Cordon, str, tuple[Doubt, ...])
+Written = TypeVar("Written", Binding, FenceMark, Cordon, str, Left, tuple[Doubt, ...])
 
 
 def write_binding(binding: Binding, seal: Seal) -> str:
@@ -119,15 +120,31 @@ def write_cordon(cordon: Cordon) -> str:
     return _text({"by": cordon.by, "bootID": cordon.boot_id, "since": cordon.since_utc, **told})
 
 
-def write_claim(incident: str, by: str, seal: Seal) -> str:
-    """Return the annotation's text for a claim on an incident."""
-    return _sealed(INCIDENT, {"incident": incident, "by": by}, seal)
+def write_claim(incident: str, by: str, seal: Seal, left: Left | None = None) -> str:
+    """Return the annotation's text for a claim on an incident.
+
+    Args:
+        incident: Its id.
+        by: Who claims it.
+        seal: Of the Node.
+        left: How the power action that was claimed has left the guest; None: not known yet.
+    """
+    data: dict[str, Any] = {"incident": incident, "by": by}
+    if left is not None:
+        data["left"] = {"as": left.incarnation, "starts": left.starts, "startedAt": left.started_utc}
+    return _sealed(INCIDENT, data, seal)
 
 
 def read_claim(text: str | None, seal: Seal) -> str:
     """Read which incident was claimed, by any agent; empty: none, or none that can be read."""
     claimed = _read(text, lambda data: _string(data["incident"]), INCIDENT, seal)
     return claimed if isinstance(claimed, str) else ""
+
+
+def read_left(text: str | None, seal: Seal) -> Left | None:
+    """Read how a claimed power action has left the guest; None: that is not told, or cannot be read."""
+    found = _read(text, lambda data: _left(data["left"]), INCIDENT, seal)
+    return found if isinstance(found, Left) else None
 
 
 def read_binding(text: str | None, seal: Seal) -> Binding | Unreadable | None:
@@ -222,6 +239,11 @@ def _read(
         return build(data)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         return Unreadable(f"{type(error).__name__}: {error}")
+
+
+def _left(data: Any) -> Left:
+    starts = _number_or_none(data["starts"]) or 0
+    return Left(_string(data["as"]), starts, _string(data["startedAt"]))
 
 
 def _doubt(data: Any) -> Doubt:

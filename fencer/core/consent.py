@@ -89,8 +89,8 @@ def _unsigned(observation: Observation, mark: FenceMark) -> Objection:
 def braked(subject: Subject, policy: Policy) -> Answer:
     """Not too many nodes at once, and not all of them."""
     fleet, why = subject.seen.fleet, subject.seen.word.over_brake_why
-    limit = policy.brake_at(fleet.nodes)
-    seen = f"{fleet.young_fences} of {limit} used"
+    limit, used = policy.brake_at(fleet.nodes), fleet.fenced_beside(subject.node.uid)
+    seen = f"{used} of {limit} used"
     if why is not None:
         return Passed(f"{seen}; overridden: {why}")
     if fleet.silent >= fleet.nodes:
@@ -100,9 +100,9 @@ def braked(subject: Subject, policy: Policy) -> Answer:
             f"all {fleet.nodes} nodes are silent: the path to the API is suspect",
             "one node that is heard, or --over-brake WHY",
         )
-    if fleet.young_fences >= limit:
+    if used >= limit:
         half = ", half of the nodes" if policy.max_fenced is None else ""
-        seen = f"{fleet.young_fences} of {fleet.nodes} nodes within an hour; max_fenced allows {limit}{half}"
+        seen = f"{used} of {fleet.nodes} nodes within an hour; max_fenced allows {limit}{half}"
         needs = "an older fence lifted or an hour old, a higher `max_fenced`, or --over-brake WHY"
         return Objection(Verdict.REFUSE, Reason.BRAKE, seen, needs)
     return Passed(seen)

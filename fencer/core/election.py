@@ -62,6 +62,14 @@ class LeaseRecord:
     utc: str = ""
 
     @property
+    def released(self) -> bool:
+        """Whether its last holder gave it back: it may be taken at once.
+
+        A new one may not: perhaps somebody deleted it under a holder who does not know that yet.
+        """
+        return not self.holder and bool(self.acquired)
+
+    @property
     def state(self) -> tuple[str, str, int]:
         """What a holder changes by renewing it. Not the version: a note changes that as well."""
         return self.holder, self.renewed, self.transitions
@@ -145,7 +153,7 @@ class Campaign:
         return replace(self, record=record, changed_s=now_s, valid_s=valid_s)
 
     def due(self, now_s: float, utc: str) -> LeaseRecord | None:
-        """Return what to write now, to renew the Lease or to take it over; None: it is somebody else's.
+        """Return what to write now, to renew the Lease or to take it over; None: not yet, or it is another's.
 
         Args:
             now_s: The own clock.
@@ -156,7 +164,7 @@ class Campaign:
             return None
         if record.holder == self.me:
             return replace(record, renewed=utc)
-        if record.holder and now_s - self.changed_s < DURATION_S:
+        if not record.released and now_s - self.changed_s < DURATION_S:
             return None
         taken = replace(record, holder=self.me, acquired=utc, renewed=utc)
         return replace(taken, transitions=record.transitions + 1)

@@ -44,7 +44,7 @@ def survey(
     paused_why: str | None,
     stalled: frozenset[str] = frozenset(),
 ) -> Fleet:
-    """Sum up one pass, but for `quorum_without`.
+    """Sum up one pass, but for `reserved` and `quorum_without`.
 
     Args:
         nodes: Every node, with lease data.
@@ -52,7 +52,7 @@ def survey(
         histories: Node, its guest's history and the guest's endpoint.
         policy: For what counts as silent.
         utc: The API server's clock.
-        last_stop_age_s: Since when this agent last stopped a guest.
+        last_stop_age_s: Since when any agent last stopped a guest.
         paused_why: The pause annotation's text.
         stalled: Endpoints whose storage stalled a while ago.
     """
@@ -63,6 +63,7 @@ def survey(
         nodes=len(nodes),
         silent=_silent(nodes, policy),
         young_fences=sum(1 for node in nodes if _young(node, utc, deleted)),
+        tainted=frozenset(node.uid for node in nodes if node.out_of_service is not None),
         last_stop_age_s=last_stop_age_s,
         stalled=stalled | stalls(readings),
         contradicted_endpoints=frozenset(name for name, count in doubted.items() if count >= PROVED_WRONG),
@@ -123,20 +124,26 @@ def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) 
     return taint.time_added is None or seconds_between(taint.time_added, utc) < YOUNG_S
 
 
-def near_brake(fleet: Fleet, policy: Policy) -> bool:
-    """Whether so much of the brake is used that each fence is counted, and written, for itself.
+def with_slots(fleet: Fleet, slots: Iterable[str]) -> Fleet:
+    """Return it with what agents are about to fence.
 
-    Other agents see a fence only once it is written.
+    Args:
+        fleet: As it was summed up.
+        slots: All nodes, by UID, that have a slot now: also of fences that are written.
     """
-    return 4 * fleet.young_fences >= policy.brake_at(fleet.nodes)
+    return replace(fleet, reserved=frozenset(slots) - fleet.tainted)
 
 
-def served_by_list(fleet: Fleet, policy: Policy) -> int:
-    """Return how many fences one list of the nodes serves near the brake: a quarter of what that leaves.
+def fits_brake(fleet: Fleet, policy: Policy, uid: str, slots: Iterable[str]) -> bool:
+    """Whether one more node may be fenced, now that it is known whom other agents are about to fence.
 
-    So that several agents that list at the same time, and do not see each other's fences, stay below it.
+    Args:
+        fleet: As it was summed up.
+        policy: Where the brake is.
+        uid: The node that is about to be fenced.
+        slots: All nodes, by UID, that have a slot now.
     """
-    return max(1, (policy.brake_at(fleet.nodes) - fleet.young_fences) // 4)
+    return with_slots(fleet, slots).fenced_beside(uid) < policy.brake_at(fleet.nodes)
 
 
 def tainted(node: NodeView, mark: FenceMark) -> NodeView:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from fencer.core import consent, fence, identity, proof, recover, shutdown, start, stop
+from fencer.core.holder import holder
 from fencer.core.model import Check, Decision, GuestRef, Intent, Observation, Outcome, PowerState
 from fencer.core.policy import PausedGuest, Policy, SavedGuest, UnresponsiveGuest
 from fencer.core.proof import PROOF, SEEN, SHOWN
@@ -68,6 +69,7 @@ MAY_POWER: Rungs = (
     ("nobody else's", stop.nobody_elses),
     ("no stall", stop.no_stall),
     ("power rights", consent.may_power),
+    ("holder", holder),
     ("quorum", consent.quorate_without),
 )
 """Whether the guest's power may be touched at all: said at once, and not only when it is due."""
@@ -140,6 +142,7 @@ STOP_OLD_MEMORY = acting(
         ("fresh", proof.fresh),
         ("nobody else's", stop.nobody_elses),
         ("power rights", consent.may_power),
+        ("holder", holder),
         ("quorum", consent.quorate_without),
         ("looked closely", proof.looked_closely),
     ),

@@ -11,6 +11,8 @@ from enum import StrEnum, auto
 from operator import attrgetter
 from typing import TypeAlias
 
+from fencer.core.election import Tenure
+
 LONGEST_VERSION = 20
 """Digits. Source: k8s.io/apiserver pkg/storage/api_object_versioner.go: a resourceVersion is a uint64."""
 
@@ -128,6 +130,8 @@ class Reason(StrEnum):
     OBSERVE_MODE = auto()
     NO_POWER_RIGHTS = auto()
     POWER_WINDOW = auto()
+    STANDBY = auto()
+    NO_LEASE = auto()
     STOP_FAILED = auto()
     DISCARD_FAILED = auto()
     QUORUM_AT_RISK = auto()
@@ -502,6 +506,21 @@ class Cordon:
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """How a power-off that was claimed has left a guest, so that whoever holds its Lease may start it again.
+
+    Attributes:
+        incarnation: The one in which it is off.
+        starts: How often a start was begun.
+        started_utc: When the last of them was, by the API server's clock; empty: never.
+    """
+
+    incarnation: str
+    starts: int = 0
+    started_utc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Unreadable:
     """An annotation of ours that is broken, forged, or written by a newer fencer. Left alone and reported."""
 
@@ -529,6 +548,7 @@ class NodeView:
         gone: The Node object was deleted while we fenced it; this is how it was last seen.
         doubts: Whose off readings are not believed.
         claim: Id of the incident for which an agent claimed a power action on its guest.
+        left: How that power action has left the guest; None: not known.
         cordoner: Who cordoned it last, by the name of the program, where fencer's note is beside the cordon.
         asked: Its lease was read in this look. False: nothing depends on it, as the node is Ready, and its
             guest, which was seen alive with it, runs.
@@ -550,6 +570,7 @@ class NodeView:
     doubts: tuple[Doubt, ...] | Unreadable = ()
     volumes_in_use: int = 0
     claim: str = ""
+    left: Left | None = None
     cordoner: str = ""
     gone: bool = False
     not_ready_s: float | None = None
@@ -741,7 +762,9 @@ class Fleet:
         nodes: How many nodes there are.
         silent: How many of them are silent; all, unless somebody whose lease was read is heard.
         young_fences: Fences of ours younger than an hour whose guest is not absent.
-        last_stop_age_s: Since when this agent last stopped a guest. None: never.
+        reserved: Further nodes, by UID, that an agent is about to fence.
+        tainted: Nodes, by UID, that carry an out-of-service taint.
+        last_stop_age_s: Since when any agent last stopped a guest, as far as this one knows. None: never.
         stalled: Endpoints where several guests were paused by storage errors, now or a while ago.
         contradicted_endpoints: Endpoints with two or more contradicted bindings.
         quorum_without: Names of control-plane nodes whose guest may be stopped without losing etcd's quorum.
@@ -751,11 +774,17 @@ class Fleet:
     nodes: int
     silent: int = 0
     young_fences: int = 0
+    reserved: frozenset[str] = frozenset()
+    tainted: frozenset[str] = frozenset()
     last_stop_age_s: float | None = None
     stalled: frozenset[str] = frozenset()
     contradicted_endpoints: frozenset[str] = frozenset()
     quorum_without: frozenset[str] = frozenset()
     paused_why: str | None = None
+
+    def fenced_beside(self, uid: str) -> int:
+        """Return how many nodes count against the brake beside this one, which is about to be fenced."""
+        return self.young_fences + len(self.reserved - {uid})
 
 
 @dataclass(frozen=True, slots=True)
@@ -826,10 +855,11 @@ class Observation:
         killed: Whether this agent stopped the guest so slowly that its process must have been killed. None:
             it did not stop it, as far as it remembers.
         stop_failed: It tried to, and could not. None: no.
-        stopped_as: In which incarnation this agent's own stop has left the guest. None: there was none, or it
-            was seen running since.
+        stopped_as: In which incarnation an agent's stop for this incident has left the guest. None: there was
+            none, or it was started too often since, or a moment ago.
         asked_s: How long ago this agent asked the guest of this boot to shut down or to start. None: not.
         looked_s: How long ago this agent last looked at the node closely; infinity: never.
+        tenure: What this agent is to the guest's hypervisor. None: no other agent is thought of.
         word: What the operator said.
         incident: Id under which an action would be recorded.
         by: Who would record it.
@@ -862,6 +892,7 @@ class Observation:
     stopped_as: str | None = None
     asked_s: float | None = None
     looked_s: float = float("inf")
+    tenure: Tenure | None = None
     word: Word = field(default_factory=Word)
     incident: str = ""
     by: str = "fencer"

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from fencer.core.cordon import AFTER_FENCE, HOOK, cordoned_after_fence, cordoned_by_drain
 from fencer.core.history import LEASE_DURATION_S, renewals_in_run
+from fencer.core.holder import holder
 from fencer.core.identity import known_boot_ids
 from fencer.core.model import (
     Alarm,
@@ -19,6 +20,7 @@ from fencer.core.model import (
     DeleteAttachments,
     FenceMark,
     Intent,
+    NodeView,
     Observation,
     PowerState,
     Reason,
@@ -35,6 +37,9 @@ from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
 from fencer.core.text import age
 from fencer.core.times import seconds_between
 from fencer.core.word import nothing_known, word_given
+
+START_TRIES, START_PAUSE_S = 3, 60.0
+"""For a guest that has to be started again: a lock is over soon, a broken configuration never."""
 
 UNTOLD = frozenset({PowerState.UNKNOWN, PowerState.ABSENT})
 """In these states the hypervisor does not say whether the guest runs: it may run where there is no
@@ -270,6 +275,21 @@ def clear(subject: Subject, policy: Policy) -> Ending:
     return Ending(Verdict.FENCED, Reason.PODS_CLEARED, _start_again(subject, policy))
 
 
+def left_as(node: NodeView, utc: str) -> str | None:
+    """Return in which incarnation an agent's own stop has left the guest of a fence; None: do not start it.
+
+    Args:
+        node: The node; whoever stopped its guest has written that on it.
+        utc: The API server's clock.
+    """
+    left, mark = node.left, node.mark
+    ours = isinstance(mark, FenceMark) and node.fenced and node.claim == mark.incident
+    if left is None or not ours or left.starts >= START_TRIES:
+        return None
+    rested = not left.started_utc or seconds_between(left.started_utc, utc) >= START_PAUSE_S
+    return left.incarnation if rested else None
+
+
 def _release(subject: Subject) -> tuple[DeleteAttachments, ...]:
     """Delete attachments only where the Node object is gone, and with it the taint that releases them.
 
@@ -282,7 +302,7 @@ def _release(subject: Subject) -> tuple[DeleteAttachments, ...]:
 
 
 def _start_again(subject: Subject, policy: Policy) -> tuple[StartGuest, ...]:
-    """Start a guest that this agent itself stopped, once all was given away, where the operator wants that.
+    """Start a guest that an agent stopped for this fence, once all was given away, where that is wanted.
 
     It has to be off in the same incarnation in which that stop left it: anyone who ran it since, and switched
     it off, meant that.
@@ -293,7 +313,8 @@ def _start_again(subject: Subject, policy: Policy) -> tuple[StartGuest, ...]:
     if policy.after_stop is not AfterStop.START or subject.evidence.told:  # that is for people to look at
         return ()
     ours = subject.seen.stopped_as is not None and subject.seen.stopped_as == subject.evidence.incarnation
-    return (order,) if ours and subject.candidate.power_admitted else ()
+    may = subject.candidate.power_admitted and isinstance(holder(subject, policy), Passed)
+    return (order,) if ours and may else ()
 
 
 def stop_again(subject: Subject, policy: Policy) -> Ending:

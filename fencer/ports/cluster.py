@@ -12,6 +12,7 @@ from fencer.core.model import (
     Cordon,
     Doubt,
     FenceMark,
+    Left,
     NodeView,
     PodView,
 )
@@ -288,8 +289,14 @@ class Cluster(Protocol):
         """
         ...
 
-    def claim(self, node: NodeView, incident: str, by: str) -> None:
+    def claim(self, node: NodeView, incident: str, by: str, left: Left | None = None) -> None:
         """Write the incident annotation, if the node is still at ``node.version``: one agent wins.
+
+        Args:
+            node: As it was read.
+            incident: The incident's id.
+            by: Who claims it.
+            left: How the power action that was claimed has left the guest; None: not known yet.
 
         Raises:
             As `bind`.

@@ -12,12 +12,11 @@ from dataclasses import replace
 from fencer.core.fleet import (
     STALL_REMEMBERED_S,
     heard,
-    near_brake,
     quorum_without,
-    served_by_list,
     stalls,
     survey,
     tainted,
+    with_slots,
 )
 from fencer.core.history import aged, unasked
 from fencer.core.model import Action, Fleet, GuestHistory, NodeView, PowerState, TaintNode
@@ -31,7 +30,7 @@ from fencer.runtime.world import API, World
 COUNTING = f"{API}/counting"
 """The worker of this: whoever is to act next does not wait behind what others look at."""
 COUNTED_FOR_S = 2.0
-"""For so long one count serves all who act then: its leases do, and far from the brake its nodes, too."""
+"""For so long one count serves all who act then. What other agents are about to fence is on the ledger."""
 
 
 class Counting:
@@ -49,18 +48,16 @@ class Counting:
         self._world = world
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
+        self._ledger = shared.ledger
         self._leases = leases
         self._index = index
         self._counted: Scene | None = None
         """In which scene the nodes were counted last: only there all own actions are taken into account."""
-        self._listed_s = float("-inf")
-        self._serves = 0
-        """When the nodes were listed last, and how many more fences near the brake that serves."""
 
     def fleet(self, scene: Scene) -> Fleet:
         """Sum up the scene, once per change."""
         if scene.fleet is None:
-            last_stop_s, now_s = self._memory.last_stop_s, self._world.clock.now_s()
+            now_s = self._world.clock.now_s()
             self._memory.stalls |= dict.fromkeys(stalls(scene.evidence.values()), now_s)
             fleet = survey(
                 scene.nodes.values(),
@@ -68,14 +65,22 @@ class Counting:
                 self._histories(scene),
                 self._policy,
                 scene.utc,
-                None if last_stop_s is None else now_s - last_stop_s,
+                self._last_stop_age_s(scene.utc, now_s),
                 scene.paused_why,
                 frozenset(name for name, s in self._memory.stalls.items() if now_s - s < STALL_REMEMBERED_S),
             )
             members = [node for node in scene.nodes.values() if node.control_plane]
             without = quorum_without(members, self._policy, not_running(scene, members))
-            scene.fleet = replace(fleet, quorum_without=without)
+            scene.fleet = replace(with_slots(fleet, self._ledger.slots), quorum_without=without)
         return scene.fleet
+
+    def _last_stop_age_s(self, utc: str, now_s: float) -> float | None:
+        """Return how long ago any agent last stopped a guest, as far as this one knows."""
+        own_s, shared_s = self._memory.last_stop_s, self._ledger.power_age_s(utc)
+        ages_s = [
+            age_s for age_s in (None if own_s is None else now_s - own_s, shared_s) if age_s is not None
+        ]
+        return min(ages_s, default=None)
 
     def again(self, scene: Scene, name: str, came_s: float) -> None:
         """Count the nodes again: others may have fenced, or died, since the pass began.
@@ -90,8 +95,6 @@ class Counting:
         """
         if self._counted is not scene or came_s - scene.counted_s >= COUNTED_FOR_S:
             self._count_all(scene, name)
-        elif near_brake(self.fleet(scene), self._policy) and not self._still_served(came_s):
-            self._take_listed(scene)
         else:
             self._take_told(scene)
 
@@ -99,6 +102,7 @@ class Counting:
         """List the nodes, and read the leases that something depends on."""
         began_s = self._world.clock.now_s()
         listed = self._api(self._world.cluster.list_nodes, COUNTING)
+        self._ledger.look(listed.utc)
         views = [self._leases.newest(view) for view in listed.views]
         known = {node.uid for node in scene.nodes.values()}
         directory = scene.directory
@@ -109,23 +113,6 @@ class Counting:
         scene.nodes, scene.directory = scene.nodes | nodes, directory
         scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
         scene.counted_s, self._counted = began_s, scene
-        self._note_listed(scene, began_s)
-
-    def _take_listed(self, scene: Scene) -> None:
-        """List the nodes only: another agent's fence is on them, and what was told of it may be late."""
-        began_s = self._world.clock.now_s()
-        listed = self._api(self._world.cluster.list_nodes, COUNTING)
-        self._take_newer(scene, listed.views)
-        scene.paused_why, scene.utc = listed.paused_why, listed.utc
-        self._note_listed(scene, began_s)
-
-    def _still_served(self, came_s: float) -> bool:
-        """Whether the last list serves one more: it is new enough, or was asked for while that one waited."""
-        new = self._world.clock.now_s() - self._listed_s < COUNTED_FOR_S
-        return self._serves > 0 and (new or came_s <= self._listed_s)
-
-    def _note_listed(self, scene: Scene, began_s: float) -> None:
-        self._listed_s, self._serves = began_s, served_by_list(self.fleet(scene), self._policy)
 
     def _take_told(self, scene: Scene) -> None:
         """Take into account what was told since the nodes were counted. Whether fencing is paused is read."""
@@ -143,14 +130,9 @@ class Counting:
     def count(self, scene: Scene, node: NodeView, action: Action) -> None:
         """Take into account what is being done to a node, for whoever is about to act next."""
         if isinstance(action, TaintNode):
-            self._serves -= 1
             scene.nodes[node.name] = tainted(node, action.mark)
             self._memory.live[node.uid] = (scene.nodes[node.name], self._world.clock.now_s())
         scene.fleet = None
-
-    def last_one(self, scene: Scene) -> bool:
-        """Whether the next fence is counted on a list of its own: it has to see this one written."""
-        return self._serves <= 0 and near_brake(self.fleet(scene), self._policy)
 
     def discount(self, scene: Scene, node: NodeView) -> None:
         """Take it back: it was not done."""

@@ -14,6 +14,9 @@ from typing import TypeVar, assert_never
 
 from fencer.core.done import Done, GuestStopped, Happened, PodsCleared, Tainted
 from fencer.core.doubt import WORDS, without_saved
+from fencer.core.election import Seat
+from fencer.core.fleet import fits_brake
+from fencer.core.ledger import Ledger, PowerOrder
 from fencer.core.model import (
     Action,
     Alarm,
@@ -29,6 +32,8 @@ from fencer.core.model import (
     ForgetMark,
     GuestRef,
     Intent,
+    Left,
+    NodeView,
     Observation,
     PodView,
     PowerState,
@@ -54,7 +59,6 @@ from fencer.errors import (
 )
 from fencer.evicting.answers import Answer, grace_for
 from fencer.ports import Cleared, Deadline
-from fencer.runtime.memory import Left
 from fencer.runtime.shared import Shared
 from fencer.runtime.world import API, World
 
@@ -68,9 +72,6 @@ IN_MIND = ", in memory only (mode: observe)"
 
 EVICTION_DEADLINE_S = 25.0
 """For one eviction: the API server itself may try for 10 s, and gets twice that."""
-
-START_TRIES, START_PAUSE_S = 3, 60.0
-"""For a guest that has to be started again: a lock is over soon, a broken configuration never."""
 
 LONGEST_ACTION_S = 70.0
 """No action takes longer: a batch of pods, four calls per lane; or a claim, two readings and an order."""
@@ -90,6 +91,7 @@ class Executor:
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
         self._notes, self._finder = shared.notes, shared.finder
+        self._ledger = shared.ledger
 
     def carry_out(
         self, observation: Observation, action: Action, counts: Callable[[], None] = lambda: None
@@ -99,7 +101,8 @@ class Executor:
         Args:
             observation: What the action was decided on.
             action: What to do.
-            counts: Called at once, so that it counts for whoever is about to act next while it goes on.
+            counts: Called once the ledger tells of it, so that it counts for whoever is about to act next
+                while it goes on.
         """
         if not isinstance(action, Alarm):
             self._world.recorder.intends(observation, action)
@@ -125,6 +128,7 @@ class Executor:
                 written = self._note(observation, action, lambda: cluster.record_doubts(node, doubts))
                 return Happened(_doubts_told(doubts, "noted on the Node" if written else f"noted{IN_MIND}"))
             case TaintNode(mark):
+                self._reserve(observation)
                 counts()
                 self._in_time(lambda: cluster.taint(node, mark), f"{node.name} is not tainted")
                 return _tainted(observation, mark)
@@ -184,7 +188,9 @@ class Executor:
             case DiscardSaved():
                 return self._discard(observation, action, counts)
             case ShutdownGuest(incarnation=incarnation):
-                self._order(guest, lambda until: port.shutdown(guest, incarnation, until))
+                self._order(
+                    guest, lambda until: port.shutdown(guest, incarnation, until), observation, ends=False
+                )
                 self._remember_asking(observation)
                 return Happened(f"asked {guest} to shut down")
             case StartGuest():
@@ -242,18 +248,18 @@ class Executor:
         The power window is taken first, so that nobody else's stop has to wait for this one to be counted.
         """
         guest, incarnation, memory = action.guest, action.incarnation, self._memory
-        last_s, memory.last_stop_s = memory.last_stop_s, (taken_s := self._world.clock.now_s())
+        give_back = self._take_window(observation, guest)
         counts()
         try:
             changed = self._claim(observation, action)
         except FencerError:
-            self._give_back_window(taken_s, last_s)
+            give_back()
             raise
         if changed:
-            self._give_back_window(taken_s, last_s)
+            give_back()
             return Happened(changed, ok=False)
         port, deadline_s = self._world.hypervisors[guest.endpoint], self._policy.call_deadline_s
-        memory.last_stop_s = began_s = self._world.clock.now_s()
+        began_s = self._world.clock.now_s()
         said, sent, denied = "", True, False
         try:
             self._order(guest, lambda until: port.stop(guest, incarnation, until), observation)
@@ -271,9 +277,9 @@ class Executor:
         if after.gone:
             memory.stops_failed.pop(guest.key, None)
         elif denied or not sent:
-            self._give_back_window(began_s, last_s)  # nothing was stopped: the next one need not wait
-        if after.gone and not said and observation.intent is not Intent.SHUTDOWN:
-            memory.stopped[guest.key] = Left(after.incarnation)
+            give_back()  # nothing was stopped: the next one need not wait
+        if after.gone and not said and observation.intent is Intent.WATCH and after.incarnation is not None:
+            self._note_left(observation, Left(after.incarnation))
         return GuestStopped(guest, after.power_state, after.raw, ok=after.gone, error=said, sent=sent)
 
     def _claim(self, observation: Observation, action: StopGuest) -> str:
@@ -290,50 +296,106 @@ class Executor:
             return f"{guest}: the configuration does not admit power actions any more"
         return ""
 
-    def _give_back_window(self, taken_s: float, last_s: float | None) -> None:
-        """Let the next stop be as soon as if there had been none; unless one was since."""
-        if self._memory.last_stop_s == taken_s:
-            self._memory.last_stop_s = last_s
+    def _reserve(self, observation: Observation) -> None:
+        """Reserve a slot of the brake, so that other agents count this fence before they can see it.
+
+        Raises:
+            ClusterConflict: others have used them up meanwhile.
+            ClusterError: that could not be told.
+        """
+        fleet, uid = observation.fleet, observation.node.uid
+        by_word = observation.word.over_brake_why is not None
+
+        def fits(ledger: Ledger) -> bool:
+            return by_word or fits_brake(fleet, self._policy, uid, ledger.slots)
+
+        self._ledger.reserve(uid, observation.utc, fits)
+
+    def _take_window(self, observation: Observation, guest: GuestRef) -> Callable[[], None]:
+        """Note a power order before it is given: all agents wait for the window then.
+
+        Returns:
+            What lets the next one be as soon as if there had been none, unless one was since.
+
+        Raises:
+            ClusterConflict: another agent has just given one.
+            ClusterError: that could not be told.
+        """
+        memory, window_s = self._memory, self._policy.power_window_s
+        order = PowerOrder(observation.utc, observation.by, str(guest))
+        known_s = observation.fleet.last_stop_age_s
+        waits = known_s is None or known_s >= window_s  # else it was decided to go on all the same
+
+        def fits(ledger: Ledger) -> bool:
+            ago_s = ledger.power_age_s(observation.utc)
+            return not waits or ago_s is None or ago_s >= window_s
+
+        before = self._ledger.take_window(order, fits)
+        last_s, memory.last_stop_s = memory.last_stop_s, (taken_s := self._world.clock.now_s())
+
+        def give_back() -> None:
+            if memory.last_stop_s == taken_s:
+                memory.last_stop_s = last_s
+            with suppress(ClusterError):  # then the next one waits
+                self._ledger.give_back_window(order, before)
+
+        return give_back
 
     def _start(self, observation: Observation, action: StartGuest) -> Done:
-        """Power a guest on. If our own stop left it off and its start fails, try again later."""
+        """Power a guest on. If it was off by an agent's own stop and its start fails, try again later."""
         guest, port = action.guest, self._world.hypervisors[action.guest.endpoint]
-        ours = self._memory.stopped.pop(guest.key, None)
+        left = observation.node.left if observation.intent is Intent.WATCH else None
+        if left is not None:
+            left = replace(left, starts=left.starts + 1, started_utc=observation.utc)
+            self._api(lambda: self._note_claim(observation, observation.node, left))
         try:
-            self._order(guest, lambda until: port.start(guest, action.incarnation, until))
+            self._order(
+                guest, lambda until: port.start(guest, action.incarnation, until), observation, ends=False
+            )
         except GuestChanged:
             raise
         except HypervisorError:
-            if ours is not None and ours.failed + 1 < START_TRIES:
-                self._try_again(guest, ours)
+            if left is not None:
+                self._note_failed_start(observation, guest, left)
             raise
         self._remember_asking(observation)
         return Happened(f"started {guest}")
 
-    def _try_again(self, guest: GuestRef, ours: Left) -> None:
-        """Remember a guest whose start has failed: a start on record may change its incarnation."""
+    def _note_failed_start(self, observation: Observation, guest: GuestRef, left: Left) -> None:
+        """Note how a start that has failed left the guest: one that is on record changes its incarnation."""
         port, deadline_s = self._world.hypervisors[guest.endpoint], self._policy.call_deadline_s
-        incarnation = ours.incarnation
         with suppress(HypervisorError):
             after = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
-            if after.power_state is not PowerState.STOPPED:
-                return
-            incarnation = after.incarnation
-        again_s = self._world.clock.now_s() + START_PAUSE_S
-        self._memory.stopped[guest.key] = Left(incarnation, ours.failed + 1, again_s)
+            if after.power_state is PowerState.STOPPED and after.incarnation not in {None, left.incarnation}:
+                self._note_left(observation, replace(left, incarnation=str(after.incarnation)))
+
+    def _note_left(self, observation: Observation, left: Left) -> None:
+        """Note on the Node how a guest was left. Without that nobody starts it again, which does no harm."""
+        cluster, name = self._world.cluster, observation.node.name
+        with suppress(ClusterError):
+            for _ in range(TRIES):
+                node = self._api(lambda: cluster.fact(name)).node
+                if node.claim != observation.incident:
+                    return  # another agent's since
+                with suppress(ClusterConflict):
+                    self._api(partial(self._note_claim, observation, node, left))
+                    return
+
+    def _note_claim(self, observation: Observation, node: NodeView, left: Left) -> None:
+        self._world.cluster.claim(node, observation.incident, observation.by, left)
 
     def _discard(self, observation: Observation, action: DiscardSaved, counts: Callable[[], None]) -> Done:
         """Throw a guest's saved memory away: like a stop, it takes the window, and rests after a failure."""
         guest, memory, port = action.guest, self._memory, self._world.hypervisors[action.guest.endpoint]
-        last_s, memory.last_stop_s = memory.last_stop_s, (taken_s := self._world.clock.now_s())
+        give_back, began_s = self._take_window(observation, guest), self._world.clock.now_s()
         counts()
         try:
             self._order(guest, lambda until: port.discard(guest, action.incarnation, until), observation)
         except HypervisorError as error:
             if isinstance(error, GuestChanged | HypervisorDenied):
-                self._give_back_window(taken_s, last_s)
+                give_back()
             if not isinstance(error, GuestChanged):
-                self._note_failure(guest, taken_s, str(error), discard=True)
+                self._note_failure(guest, began_s, str(error), discard=True)
             raise
         memory.stops_failed.pop(guest.key, None)
         return self._discarded(observation, guest)
@@ -358,25 +420,35 @@ class Executor:
         return Happened(f"threw the saved memory of {guest} away")
 
     def _order(
-        self, guest: GuestRef, order: Callable[[Deadline], None], seen: Observation | None = None
+        self, guest: GuestRef, order: Callable[[Deadline], None], seen: Observation, *, ends: bool = True
     ) -> None:
         """Give a power order that cannot begin any more after it was given up here.
 
         Nor, if it ends a guest, once what was seen of the node is too old: this agent may have stood still,
-        and the node may be heard again.
+        and the node may be heard again. Nor, in `watch`, once this agent's Lease may be another one's.
         """
-        patience_s = self._policy.stop_deadline_s
-        until = self._deadline(patience_s)
+        patience_s, clock = self._policy.stop_deadline_s, self._world.clock
+        until = Deadline(min(clock.now_s() + patience_s, self._lease_ends_s(guest, seen)), clock.now_s)
 
         def begin() -> None:
-            if seen is not None and self._world.clock.now_s() - seen.now_s > self._policy.evidence_max_age_s:
+            if ends and clock.now_s() - seen.now_s > self._policy.evidence_max_age_s:
                 raise GuestChanged(f"{guest}: too late: its node may be heard again")
+            if clock.now_s() >= self._lease_ends_s(guest, seen):
+                raise GuestChanged(f"{guest}: too late: another agent may hold its hypervisor's Lease by now")
             order(until)
 
         try:
             self._world.asker.ask(guest.endpoint, begin, patience_s)
         finally:
             until.give_up()
+
+    def _lease_ends_s(self, guest: GuestRef, seen: Observation) -> float:
+        """Return until when this agent may give orders to a guest's hypervisor, by its own clock."""
+        election = self._world.election
+        if election is None or seen.intent is not Intent.WATCH:
+            return float("inf")
+        tenure = election.tenure(guest.endpoint)
+        return tenure.until_s if tenure.seat is Seat.HOLDER else float("-inf")
 
     def _in_time(self, write: Callable[[], None], otherwise: str) -> None:
         """Write to the cluster, unless that was given up here before it began."""

@@ -10,21 +10,6 @@ from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, Judged, N
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """The state in which an agent's own stop has left a guest.
-
-    Attributes:
-        incarnation: The one in which it is off.
-        failed: How often a start of it has failed.
-        again_s: When it may be tried again, by the agent's clock.
-    """
-
-    incarnation: str | None
-    failed: int = 0
-    again_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Calm:
     """A node about which nothing is to be done, and all that this rests on.
 
@@ -52,7 +37,6 @@ class Memory:
         killed: Guests, by key, that it stopped: whether that must have taken a kill of their process.
         stops_failed: Guests, by key, that it could not stop: when it last tried, how often, the answer, and
             whether it was to throw saved memory away.
-        stopped: Guests, by key, that it stopped and may start again: how each was left.
         asked: When it asked the guest of a node (by the node's UID and boot id) to shut down or to start.
         stalls: When each endpoint's storage was last seen stalled.
         fenced: Nodes, by UID, as they were last seen with our taint and mark, in case one is deleted.
@@ -71,7 +55,6 @@ class Memory:
     last_stop_s: float | None = None
     killed: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     stops_failed: dict[tuple[str, str, str], tuple[float, int, str, bool]] = field(default_factory=dict)
-    stopped: dict[tuple[str, str, str], Left] = field(default_factory=dict)
     asked: dict[tuple[str, str], float] = field(default_factory=dict)
     stalls: dict[str, float] = field(default_factory=dict)
     fenced: dict[str, NodeView] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from fencer.core.doubt import believe
+from fencer.core.election import Tenure
 from fencer.core.fleet import heard, may_be_alive
 from fencer.core.history import aged, listen, remember
 from fencer.core.identity import AT_REST, Rules, leftover, may_have_become
@@ -30,6 +31,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import Policy
+from fencer.core.recover import left_as
 from fencer.errors import ClusterNotFound, FencerError
 from fencer.ports import Fact
 from fencer.runtime.counting import Counting
@@ -187,7 +189,8 @@ class Observer:
             killed=self._memory.killed.get(candidates[0].guest.key) if candidates else None,
             stop_failed=self._stop_failed(candidates, scene.now_s),
             fenced_guest=self._reader.fenced_from_afar(scene, node, candidates),
-            stopped_as=self._stopped_as(candidates),
+            stopped_as=left_as(node, scene.utc),
+            tenure=self._tenure(candidates),
             asked_s=self._asked_s(node, scene.now_s),
             looked_s=scene.now_s - self._memory.looked.get(node.uid, float("-inf")),
             pods=found.pods if found else None,
@@ -237,7 +240,8 @@ class Observer:
             killed=None if key is None else self._memory.killed.get(key),
             stop_failed=self._stop_failed(candidates, now_s),
             fenced_guest=self._reader.read_fenced(scene, node, candidates),
-            stopped_as=self._stopped_as(candidates),
+            stopped_as=left_as(node, fact.utc),
+            tenure=self._tenure(candidates),
             asked_s=self._asked_s(node, now_s),
             looked_s=0.0,
             close=True,
@@ -265,6 +269,7 @@ class Observer:
             node=node,
             claimed_by=self._claimed_by(scene, node),
             fleet=self.counting.fleet(scene),
+            tenure=self._tenure(observation.candidates),
             now_s=now_s,
             utc=scene.utc,
         )
@@ -393,9 +398,9 @@ class Observer:
         failed = self._memory.stops_failed.get(candidates[0].guest.key) if candidates else None
         return None if failed is None else StopFailed(now_s - failed[0], *failed[1:])
 
-    def _stopped_as(self, candidates: tuple[Candidate, ...]) -> str | None:
-        left = self._memory.stopped.get(candidates[0].guest.key) if candidates else None
-        return None if left is None or self._world.clock.now_s() < left.again_s else left.incarnation
+    def _tenure(self, candidates: tuple[Candidate, ...]) -> Tenure | None:
+        election = self._world.election
+        return election.tenure(candidates[0].guest.endpoint) if election and candidates else None
 
     def _asked_s(self, node: NodeView, now_s: float) -> float | None:
         at_s = self._memory.asked.get((node.uid, node.boot_id))
@@ -405,7 +410,6 @@ class Observer:
         """Take in a reading as far as it is believed."""
         if evidence is not None and evidence.power_state is PowerState.RUNNING:
             self._memory.killed.pop(evidence.guest.key, None)
-            self._memory.stopped.pop(evidence.guest.key, None)
         if evidence is not None and (evidence.gone or node.ready is True):
             self._memory.stops_failed.pop(evidence.guest.key, None)
         if node.fenced:

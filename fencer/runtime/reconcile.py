@@ -329,8 +329,7 @@ class Agent:
 
             def counts() -> None:
                 self.observer.counting.count(scene, observation.node, action)
-                if not (isinstance(action, TaintNode) and self.observer.counting.last_one(scene)):
-                    alone.close()
+                alone.close()
 
             done = self._act(observation, decision, action, counts)
         if isinstance(done, Happened) and done.changed:  # of any other failure nobody knows what came

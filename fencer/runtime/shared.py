@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fencer.core.policy import Policy
 from fencer.runtime.cluster_calls import ClusterCalls
 from fencer.runtime.found import Finder
+from fencer.runtime.ledger import SharedLedger
 from fencer.runtime.memory import Memory
 from fencer.runtime.notebook import Notebook
 from fencer.runtime.world import World
@@ -21,15 +22,18 @@ class Shared:
         memory: What is remembered from pass to pass.
         notes: Notes that an agent that only observes keeps in memory.
         finder: Finds pods and volumes.
+        ledger: What this agent shares with others.
     """
 
     api: ClusterCalls
     memory: Memory
     notes: Notebook
     finder: Finder
+    ledger: SharedLedger
 
     @classmethod
     def of(cls, world: World, policy: Policy) -> Shared:
         """Return them as an agent begins with them."""
         api = ClusterCalls(world, policy)
-        return cls(api, Memory(), Notebook(), Finder(world.cluster, api, world.clock, policy))
+        finder = Finder(world.cluster, api, world.clock, policy)
+        return cls(api, Memory(), Notebook(), finder, SharedLedger(world, api))

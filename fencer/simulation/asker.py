@@ -50,6 +50,17 @@ class Process:
         """End every strand of it at its next step."""
         self._ended = True
 
+    def follow(self) -> None:
+        """Stand still while the process does, and end with it; what befalls it counts no step of this.
+
+        Raises:
+            Killed: it has ended.
+        """
+        while self._stands:
+            self._clock.advance(STEP_S)
+        if self._ended:
+            raise Killed
+
     def step(self) -> None:
         """Go one step: right before or right after what a call brings about.
 
@@ -73,6 +84,27 @@ class Process:
             raise
         finally:
             self._stands = False
+
+
+class Companion(Process):
+    """What runs in a process beside its passes: it shares its fate, and no fate counts its steps.
+
+    Args:
+        process: Which.
+        clock: As of that.
+    """
+
+    def __init__(self, process: Process, clock: VirtualClock) -> None:
+        super().__init__(clock)
+        self._process = process
+
+    def step(self) -> None:
+        """See `Process.follow`."""
+        self._process.follow()
+
+    def end(self) -> None:
+        """End the whole process."""
+        self._process.end()
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from fencer.core.election import CLUSTER_LEASE, lease_name
 from fencer.core.identity import Admission, Rules
 from fencer.simulation.asker import InlineAsker, Process
 from fencer.simulation.clock import VirtualClock
@@ -17,6 +18,7 @@ from fencer.simulation.guests import Guest
 from fencer.simulation.hosts import SimulatedPower
 from fencer.simulation.hypervisor import SimulatedHypervisor
 from fencer.simulation.kubelet import KubeletMemory, KubeletTiming
+from fencer.simulation.leases import SimulatedLeases
 from fencer.simulation.nodes import SimulatedNode
 from fencer.simulation.objects import Api, ApiNode, ApiObject
 from fencer.simulation.passages import revert, take_snapshot
@@ -113,6 +115,7 @@ class Simulation:
         self.api = Api(self.clock, self.world.random)
         self.control_plane = ControlPlane(self.api, workloads, timing or Timing(), self.timeline)
         self.cluster = SimulatedCluster(self.api)
+        self.leases = SimulatedLeases(self.api)
         self.surveyor = SimulatedSurveyor(self.api, self.cluster)
         self.hypervisors = {
             endpoint: SimulatedHypervisor(endpoint, self.world, tells_cold=shape.tells_cold)
@@ -127,6 +130,7 @@ class Simulation:
         self._machines: dict[str, SimulatedNode] = {}
         self._memories: dict[str, KubeletMemory] = {}
         self._kubelets = kubelets or KubeletTiming()
+        self.leases.make(CLUSTER_LEASE, *(self.lease_of(endpoint) for endpoint in self.hypervisors))
         for name in shape.nodes:
             self._add_node(name, shape.host_of(name))
         self.world.on_power.append(self.stir)
@@ -136,6 +140,11 @@ class Simulation:
     def hypervisor(self) -> SimulatedHypervisor:
         """The endpoint where every node's guest is at first."""
         return self.hypervisors[self.shape.endpoint]
+
+    def lease_of(self, endpoint: str) -> str:
+        """Return the name of the Lease of an endpoint's hypervisor."""
+        info = self.hypervisors[endpoint].describe()
+        return lease_name(info.kind, info.identity)
 
     def witness(self, host: str) -> SimulatedPower:
         """Return the power witness of a host."""

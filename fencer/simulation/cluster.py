@@ -16,6 +16,7 @@ from fencer.core.model import (
     Doubt,
     FenceMark,
     GuestRef,
+    Left,
     NodeView,
     PodView,
     Taint,
@@ -239,10 +240,10 @@ class SimulatedCluster:
             found.annotations[written.DOUBTS] = written.write_doubts(doubts, self._seal(found))
         self._api.changed(found)
 
-    def claim(self, node: NodeView, incident: str, by: str) -> None:
+    def claim(self, node: NodeView, incident: str, by: str, left: Left | None = None) -> None:
         """Write the claim on an incident."""
         found = self._guarded(node)
-        found.annotations[written.INCIDENT] = written.write_claim(incident, by, self._seal(found))
+        found.annotations[written.INCIDENT] = written.write_claim(incident, by, self._seal(found), left)
         self._api.changed(found)
 
     def taint(self, node: NodeView, mark: FenceMark) -> None:
@@ -387,6 +388,7 @@ def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
         mark=written.read_mark(notes.get(written.MARK), seal),
         doubts=written.read_doubts(notes.get(written.DOUBTS), seal),
         claim=written.read_claim(notes.get(written.INCIDENT), seal),
+        left=written.read_left(notes.get(written.INCIDENT), seal),
         cordon=written.read_cordon(notes.get(written.CORDON)),
         cordoner=node.cordoner if written.CORDON in notes else "",
         volumes_in_use=len(node.volumes_in_use),

@@ -12,13 +12,14 @@ from functools import partial
 from random import Random
 from typing import Protocol, TypeAlias, cast
 
+from fencer.core.election import Holder, LeaseRecord
 from fencer.core.identity import Rules
 from fencer.core.model import Intent, Word
 from fencer.core.policy import Policy
 from fencer.errors import ClusterError
 from fencer.journal.rows import Journal
-from fencer.ports import Asker, Clock, Cluster, HostPower, Hypervisor, Reporter
-from fencer.simulation.asker import Killed, Process
+from fencer.ports import Asker, Clock, Cluster, HostPower, Hypervisor, LeaseStore, Reporter
+from fencer.simulation.asker import Companion, Killed, Process
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.disk import SimulatedDisk
 from fencer.simulation.faults import Fault, What
@@ -60,6 +61,9 @@ class StagePorts:
         rules: Power actions are admitted on every guest.
         witnesses: Which power witness watches which host of which endpoint.
         journal: Where what it keeps goes; None: it keeps nothing.
+        leases: What agents share.
+        holder: Who it is in this life of its process, as on a Lease.
+        beside: What goes on beside its passes; None: it takes one command, and ends.
     """
 
     cluster: Cluster
@@ -71,6 +75,24 @@ class StagePorts:
     rules: Rules
     witnesses: Mapping[tuple[str, str], HostPower]
     journal: Journal | None = None
+    leases: LeaseStore | None = None
+    holder: str = ""
+    beside: Beside | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What goes on in an agent's process beside its passes.
+
+    Attributes:
+        asker: Calls from there.
+        again: Calls something again and again, as long as the process lives: that returns when to come again.
+        utc: The wall clock, RFC 3339.
+    """
+
+    asker: Asker
+    again: Callable[[Callable[[], float]], object]
+    utc: Callable[[], str]
 
 
 class Passed(Protocol):
@@ -133,6 +155,7 @@ class Crew:
         self._down_s: dict[str, float] = {}
         self._chances: dict[str, Random] = {}
         self._trouble = ""
+        self._lives = 0
         self._disk = SimulatedDisk(simulation.clock, simulation.timeline)
         began_s, clock = simulation.timeline.began_s, simulation.clock
         for number, watcher in enumerate(scenario.watchers, 1):
@@ -173,7 +196,7 @@ class Crew:
         """Let somebody type ``fencer fence NODE``: an agent that remembers nothing, and takes commands."""
 
         def obey() -> None:
-            agent = cast("Obeying", self._agent(self._ports(f"by hand, {node}", Watcher())))
+            agent = cast("Obeying", self._agent(self._ports(f"by hand, {node}", Watcher(), watches=False)))
             with suppress(ClusterError):
                 agent.pursue(node, Intent.FENCE, Word(), BY_HAND_S)
 
@@ -213,11 +236,13 @@ class Crew:
     def _tell_end(self) -> None:
         self._simulation.timeline.tell("world", None, "agent-ends", "the agent that watched so far ends")
 
-    def _ports(self, name: str, watcher: Watcher) -> StagePorts:
+    def _ports(self, name: str, watcher: Watcher, *, watches: bool = True) -> StagePorts:
         simulation, several = self._simulation, len(self._scenario.watchers) > 1
         knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
         process = self._processes[name] = Process(simulation.clock)
-        watched, hypervisors = self._truth.ports()
+        self._lives += 1
+        holder = str(Holder(name, "simulated", str(self._lives)))
+        watched, hypervisors = self._truth.ports(holder if watches else "")
         cluster: object = watched
         chance = None
         if self._scenario.interleaved:
@@ -235,7 +260,58 @@ class Crew:
             simulation.rules(),
             simulation.witnesses,
             self._disk if What.DISK_HANGS in {fault.what for fault in self._scenario.script} else None,
+            self._leases_of(name, process),
+            holder,
+            self._beside(process) if watches else None,
         )
+
+    def _leases_of(self, name: str, process: Process) -> LeaseStore:
+        """Return the Leases, far away: what is written is on its way for a while, and so is the answer."""
+        leases = self._simulation.leases
+        if not self._scenario.interleaved:
+            return leases
+        chance = self._chances.setdefault(f"{name}, leases", Random(f"{self._simulation.seed} {name} leases"))  # noqa: S311 - repeatable
+        return _FarLeases(leases, self._simulation, process, chance)
+
+    def _beside(self, process: Process) -> Beside:
+        simulation = self._simulation
+        companion = Companion(process, simulation.clock)
+
+        def again(step: Callable[[], float]) -> None:
+            def go_on() -> None:
+                with suppress(Killed):
+                    while True:
+                        companion.step()
+                        simulation.clock.advance(step())
+
+            simulation.clock.spawn(go_on)
+
+        return Beside(
+            simulation.asker_of(companion, None), again, partial(simulation.clock.utc, "microseconds")
+        )
+
+
+class _FarLeases:
+    """The Leases: a request takes effect after a while, its answer comes later, and meanwhile all goes on."""
+
+    def __init__(self, leases: LeaseStore, simulation: Simulation, process: Process, chance: Random) -> None:
+        self._leases, self._clock = leases, simulation.clock
+        self._process, self._chance = process, chance
+
+    def read_lease(self, name: str) -> LeaseRecord:
+        return self._call(lambda: self._leases.read_lease(name))
+
+    def write_lease(self, record: LeaseRecord) -> LeaseRecord:
+        return self._call(lambda: self._leases.write_lease(record))
+
+    def _call(self, call: Callable[[], LeaseRecord]) -> LeaseRecord:
+        self._process.follow()
+        self._clock.advance(self._chance.uniform(0.0, ON_THE_WAY_S))
+        try:
+            return call()
+        finally:
+            self._clock.advance(self._chance.uniform(0.0, ON_THE_WAY_S))
+            self._process.follow()
 
 
 class _FarAway:

@@ -47,7 +47,7 @@ class Stage:
         )
         self.simulation.warm_up()
         self.tally = Tally(self.simulation)
-        self.truth = Truth(self.simulation, scenario.policy, agents=len(scenario.watchers), strict=strict)
+        self.truth = Truth(self.simulation, scenario.policy, strict=strict)
         self.reporter = StageReporter(self.simulation.timeline)
         self._seed = seed
         for hypervisor in self.simulation.hypervisors.values():

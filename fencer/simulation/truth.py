@@ -37,6 +37,9 @@ LEASE_DURATION_S = 40.0
 Source: kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go, NodeLeaseDurationSeconds.
 """
 
+WHOLE_SECONDS_S = 2.0
+"""How exact times are by the API server's clock, which counts whole seconds: one at each end."""
+
 YOUNG_S = 3600.0
 """A fence counts against the brake for an hour."""
 
@@ -51,11 +54,10 @@ class Truth:
     Args:
         simulation: The world.
         policy: What the operator has set: whether a paused guest counts as gone, and where the brake is.
-        agents: How many watch at once.
         strict: A breach raises; otherwise it is told and counted.
     """
 
-    def __init__(self, simulation: Simulation, policy: Policy, *, agents: int = 1, strict: bool) -> None:
+    def __init__(self, simulation: Simulation, policy: Policy, *, strict: bool) -> None:
         self.breaches = 0
         self.overtaken = 0
         """Memory was brought back while the taint was on its way, and so nobody could know."""
@@ -64,9 +66,8 @@ class Truth:
         self._alive = {PowerState.RUNNING, PowerState.SAVED} | (
             set() if policy.paused_guest is PausedGuest.TRUST else {PowerState.PAUSED}
         )
-        # Each agent counts before it taints, but the others may do so in the same moment.
         half = max(1, len(simulation.api.nodes) // 2)
-        self._limit = (half if policy.max_fenced is None else policy.max_fenced) + agents - 1
+        self._limit = half if policy.max_fenced is None else policy.max_fenced
         self._policy = policy
         self._silent_s = policy.lease_silent_s or LEASE_DURATION_S
         self._acting = False
@@ -76,6 +77,7 @@ class Truth:
         self._was_alive: dict[str, bool] = {}
         self._runs_since_s = dict.fromkeys(simulation.world.guests, -math.inf)
         self._paused_since_s: dict[str, float] = {}
+        self._last_cut_s = -math.inf
         self._cuts: dict[str, int] = {}
         """Guest → its run that an agent ended by cutting its power."""
         self._back_s: dict[str, float] = {}
@@ -95,8 +97,12 @@ class Truth:
         guests = (guest for guest in self._simulation.world.guests.values() if guest.node == node)
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
-    def ports(self) -> tuple[Cluster, dict[str, Hypervisor]]:
-        """Return the ports of one agent, watched: what it changes, and when it last looked at each guest."""
+    def ports(self, holder: str) -> tuple[Cluster, dict[str, Hypervisor]]:
+        """Return the ports of one agent, watched: what it changes, and when it last looked at each guest.
+
+        Args:
+            holder: Who it is on a Lease; empty: a person's command, which needs none.
+        """
         looks: dict[str, float] = {}
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
 
@@ -108,7 +114,17 @@ class Truth:
                 if guest.ref.key == ref.key and self._cuts.get(guest.name) != guest.starts - 1:
                     self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
 
-        watched = {name: _WatchedHypervisor(port, looked, started) for name, port in hypervisors.items()}
+        def orders(ref: GuestRef) -> None:
+            held_by = self._simulation.leases.read_lease(self._simulation.lease_of(ref.endpoint)).holder
+            if holder and held_by != holder:
+                guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
+                self._breach(
+                    guest.node, f"{holder} gives an order, and {held_by or 'nobody'} holds the Lease"
+                )
+
+        watched = {
+            name: _WatchedHypervisor(port, looked, started, orders) for name, port in hypervisors.items()
+        }
         cluster = _WatchedCluster(self, looks, self._simulation.cluster)
         return cast("Cluster", cluster), cast("dict[str, Hypervisor]", watched)
 
@@ -149,6 +165,7 @@ class Truth:
             if self._policy.resumed_guest is not ResumedGuest.STOP:
                 self._breach(guest.node, "its guest is stopped under its fence, which nobody asked for")
             return
+        self._hold_against_window(guest.node, now_s)
         paused_s = now_s - self._paused_since_s.get(guest.name, -math.inf)
         if guest.power is PowerState.PAUSED and paused_s < self._policy.paused_for_s:
             self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
@@ -207,6 +224,12 @@ class Truth:
         ]
         if len(young) > self._limit:
             self._breach(name, f"the brake is at {self._limit}, and this is fence {len(young)}")
+
+    def _hold_against_window(self, node: str, now_s: float) -> None:
+        """However many agents there are, they end one guest at a time."""
+        ago_s, self._last_cut_s = now_s - self._last_cut_s, now_s
+        if ago_s < self._policy.power_window_s - WHOLE_SECONDS_S:
+            self._breach(node, f"its guest is stopped {ago_s:.1f} s after another one")
 
     def _hold_against_silence(self, name: str) -> None:
         """While nobody at all is heard, the path to the nodes is the suspect, and nobody is fenced."""
@@ -279,9 +302,13 @@ class _WatchedHypervisor:
     """A hypervisor's port, and when it was asked for a guest, or to start one."""
 
     def __init__(
-        self, port: Hypervisor, looked: Callable[[GuestRef], None], started: Callable[[GuestRef], None]
+        self,
+        port: Hypervisor,
+        looked: Callable[[GuestRef], None],
+        started: Callable[[GuestRef], None],
+        orders: Callable[[GuestRef], None],
     ) -> None:
-        self._port, self._looked, self._started = port, looked, started
+        self._port, self._looked, self._started, self._orders = port, looked, started, orders
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._port, name)
@@ -291,8 +318,17 @@ class _WatchedHypervisor:
         return self._port.read(guest)
 
     def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        self._orders(guest)
         self._port.start(guest, incarnation, not_after)
         self._started(guest)
+
+    def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        self._orders(guest)
+        self._port.stop(guest, incarnation, not_after)
+
+    def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        self._orders(guest)
+        self._port.discard(guest, incarnation, not_after)
 
 
 class _WatchedCluster:

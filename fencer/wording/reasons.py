@@ -97,6 +97,13 @@ TEXTS: dict[Reason, Text] = {
     ),
     Reason.NO_POWER_RIGHTS: Text("fencer may not stop its guest", "the guest in the endpoint's `power:`"),
     Reason.POWER_WINDOW: Text("another guest was stopped a moment ago", "the power window to pass"),
+    Reason.STANDBY: Text(
+        "another agent gives its hypervisor orders", "that agent to act, or this one to hold the Lease"
+    ),
+    Reason.NO_LEASE: Text(
+        "agents cannot agree on who gives its hypervisor orders",
+        "the Leases that `fencer setup kubernetes` makes",
+    ),
     Reason.STOP_FAILED: Text(
         "its guest could not be stopped", "the cause mended, or the guest stopped by hand"
     ),

@@ -1,0 +1,138 @@
+"""What all agents of a cluster share on one Lease: the last power order, and who is about to fence how much.
+
+Both are written *before* what they are about is done, and each write fails where somebody else has written
+meanwhile. So the power window and the brake hold over all agents, however late each of them sees the others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from fencer.core.election import LeaseRecord
+from fencer.core.model import Unreadable
+from fencer.core.times import parse_utc, seconds_between
+
+POWER = "fencer.dev/last-power"
+BRAKE = "fencer.dev/brake"
+SCHEMA = 1
+
+SLOT_S = 60.0
+"""For so long a slot counts, used or not: by then every agent sees the fence, or no write of it is left on
+its way. Source: kube-apiserver, ``--request-timeout``: 60 s."""
+SKEW_S = 60.0
+"""What is further in the future does not count: the API server's clock was set back since."""
+MOST_SLOTS = 2000
+"""So many fit on a Lease: an object may have 262,144 bytes of annotations.
+
+Source: k8s.io/apimachinery pkg/api/validation objectmeta.go, TotalAnnotationSizeLimitB."""
+
+
+@dataclass(frozen=True, slots=True)
+class PowerOrder:
+    """The last order that ended a guest.
+
+    Attributes:
+        at_utc: When it was about to be given, by the API server's clock.
+        by: Which agent or person.
+        guest: Whom, for people.
+    """
+
+    at_utc: str
+    by: str
+    guest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What is written there.
+
+    Attributes:
+        power: The last power order; None: none.
+        slots: Nodes, by UID, that are about to be tainted, or were a moment ago: since when, by the API
+            server's clock.
+    """
+
+    power: PowerOrder | None = None
+    slots: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def at(self, utc: str) -> Ledger:
+        """Return it without the slots that no longer count."""
+        young = {
+            uid: since for uid, since in self.slots.items() if -SKEW_S <= seconds_between(since, utc) < SLOT_S
+        }
+        return replace(self, slots=young)
+
+    def with_slot(self, uid: str, utc: str) -> Ledger:
+        """Return it with a slot for a node, and without those that no longer count."""
+        return replace(self, slots={**self.at(utc).slots, uid: utc})
+
+    def power_age_s(self, utc: str) -> float | None:
+        """Return how long ago the last power order was; None: there was none that counts."""
+        ago_s = None if self.power is None else seconds_between(self.power.at_utc, utc)
+        return None if ago_s is None or ago_s < -SKEW_S else max(0.0, ago_s)
+
+
+def read_ledger(record: LeaseRecord) -> Ledger | Unreadable:
+    """Read what is shared.
+
+    Args:
+        record: The Lease `fencer.core.election.CLUSTER_LEASE`.
+    """
+    key = POWER
+    try:
+        power = _power(json.loads(record.notes[POWER])) if POWER in record.notes else None
+        key = BRAKE
+        slots = _slots(json.loads(record.notes[BRAKE])) if BRAKE in record.notes else {}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return Unreadable(f"annotation {key} of lease {record.name}: {type(error).__name__}: {error}")
+    return Ledger(power, slots)
+
+
+def written(record: LeaseRecord, ledger: Ledger) -> LeaseRecord:
+    """Return the Lease with what is shared written on it."""
+    notes = {key: text for key, text in record.notes.items() if key not in {POWER, BRAKE}}
+    if ledger.power is not None:
+        order = {"at": ledger.power.at_utc, "by": ledger.power.by, "guest": ledger.power.guest}
+        notes[POWER] = _text(order)
+    if ledger.slots:
+        notes[BRAKE] = _text({"slots": dict(ledger.slots)})
+    return replace(record, notes=notes)
+
+
+def _text(data: Mapping[str, Any]) -> str:
+    return json.dumps({"schema": SCHEMA, **data}, separators=(",", ":"), sort_keys=True)
+
+
+def _power(data: Any) -> PowerOrder:
+    _check_schema(data)
+    return PowerOrder(_moment(data["at"]), _string(data["by"]), _string(data["guest"]))
+
+
+def _slots(data: Any) -> dict[str, str]:
+    _check_schema(data)
+    slots = data["slots"]
+    if not isinstance(slots, dict):
+        raise TypeError(f"expected slots, not {slots!r}")
+    return {uid: _moment(since) for uid, since in slots.items()}
+
+
+def _check_schema(data: Any) -> None:
+    if data["schema"] != SCHEMA:
+        raise ValueError(f"schema {data['schema']!r} (this fencer reads {SCHEMA})")
+
+
+def _moment(value: Any) -> str:
+    """Return a time that can be read."""
+    if parse_utc(_string(value)) == parse_utc(""):
+        raise ValueError(f"{value!r} is no time")
+    return str(value)
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, not {value!r}")
+    return value

@@ -1,0 +1,232 @@
+"""Campaigns: this agent's part in the election for the Lease of each hypervisor.
+
+Hand-written, because a power order must never be given by a former holder: the `kubernetes` client's election
+goes by the wall clock, asks without a deadline, ends the process, and does not tell until when it holds. The
+rules are in `fencer.core.election`; here they are put to the API again and again, beside the passes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from fencer.core.election import (
+    CLUSTER_LEASE,
+    RETRY_S,
+    Campaign,
+    LeaseRecord,
+    Seat,
+    Tenure,
+    holder_name,
+    lease_name,
+)
+from fencer.core.text import printable
+from fencer.errors import (
+    ClusterConflict,
+    ClusterDenied,
+    ClusterError,
+    ClusterNotFound,
+    FencerError,
+)
+from fencer.ports import Asker, Clock, EndpointInfo, Hypervisor, LeaseStore
+
+LEARN_S = 10.0
+"""How long hypervisors may take to say who they are, and between two times that they are asked."""
+LOOK_S = 10.0
+"""Between two looks at the Lease on which agents share what they do."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lack:
+    """Why there can be no holder.
+
+    Attributes:
+        why: For people.
+        lasts: Only a person can change it.
+    """
+
+    why: str
+    lasts: bool
+
+
+class Campaigns:
+    """Implements the port `fencer.ports.Election`, and asks the API for it in its `steps`.
+
+    Args:
+        leases: The Leases.
+        hypervisors: Endpoint's name → port, to ask who it is.
+        asker: Asks them, beside whatever else they are asked.
+        clock: The agent's monotonic clock; suspension counts.
+        me: This agent's `fencer.core.election.Holder`, as text.
+        wall: Returns the wall clock, RFC 3339 with six digits.
+    """
+
+    def __init__(
+        self,
+        leases: LeaseStore,
+        hypervisors: Mapping[str, Hypervisor],
+        asker: Asker,
+        clock: Clock,
+        me: str,
+        wall: Callable[[], str],
+    ) -> None:
+        self._leases, self._hypervisors = leases, hypervisors
+        self._asker, self._clock, self._wall, self._me = asker, clock, wall, me
+        self._names: dict[str, str] = {}
+        """Endpoint → its Lease's name, once it has said who it is."""
+        self._lacks: dict[str, _Lack] = {}
+        """By endpoint until it has said that, then by Lease."""
+        self._campaigns: dict[str, Campaign] = {}
+        """By Lease; written by one thread."""
+        self._looked_s = float("-inf")
+        self._ended = False
+
+    def tenure(self, endpoint: str) -> Tenure:
+        """See `fencer.ports.Election.tenure`."""
+        name = self._names.get(endpoint)
+        if name is None:
+            lack = self._lacks.get(endpoint)
+            why = lack.why if lack else f"{endpoint} has not said yet who it is"
+            return Tenure(Seat.UNSETTLED, why=why)
+        for lack in filter(None, (self._lacks.get(CLUSTER_LEASE), self._lacks.get(name))):
+            campaign = self._campaigns.get(name)
+            if lack.lasts or campaign is None or campaign.record is None:
+                return Tenure(Seat.UNFILLED if lack.lasts else Seat.UNSETTLED, name, why=lack.why)
+        campaign = self._campaigns.get(name)
+        record = campaign.record if campaign else None
+        if campaign is None or record is None:
+            return Tenure(Seat.UNSETTLED, name, why=f"lease {name} was not read yet")
+        if record.holder == self._me:
+            return Tenure(Seat.HOLDER, name, campaign.valid_s, holder_name(self._me))
+        holder = printable(holder_name(record.holder))
+        return Tenure(Seat.STANDBY if holder else Seat.UNSETTLED, name, holder=holder, why=_waits(record))
+
+    def steps(self) -> Sequence[Callable[[], float]]:
+        """Return what is to be called again and again, each for itself; each returns when to come again."""
+        return self._learn, self._renew
+
+    def _learn(self) -> float:
+        """Ask hypervisors who they are, until each of them has said so."""
+        unknown = [endpoint for endpoint in self._hypervisors if endpoint not in self._names]
+        calls = {endpoint: self._hypervisors[endpoint].describe for endpoint in unknown}
+        for endpoint, told in self._asker.ask_all(calls, LEARN_S, patient=True).items():
+            if isinstance(told, FencerError):
+                self._lacks[endpoint] = _Lack(f"{endpoint} has not said yet who it is: {told}", lasts=False)
+            else:
+                self._names[endpoint] = name_of(endpoint, told)
+        return LEARN_S
+
+    def _renew(self) -> float:
+        """Renew what is held, and look at all else."""
+        if not self._ended:
+            now_s = self._clock.now_s()
+            if now_s - self._looked_s >= LOOK_S:
+                self._looked_s = now_s
+                self._try(CLUSTER_LEASE, partial(self._leases.read_lease, CLUSTER_LEASE))
+            for name in sorted(set(self._names.values())):
+                self._try(name, partial(self._campaign, name))
+        return RETRY_S
+
+    def _try(self, name: str, call: Callable[[], object]) -> None:
+        """Make a call about a Lease, and take note of why it is of no use."""
+        try:
+            call()
+            self._lacks.pop(name, None)
+        except (ClusterNotFound, ClusterDenied) as error:
+            self._campaigns.pop(name, None)
+            self._lack(name, _Lack(str(error), lasts=True))
+        except ClusterError as error:
+            self._lack(name, _Lack(str(error), lasts=False))
+
+    def _lack(self, name: str, lack: _Lack) -> None:
+        if self._lacks.get(name) != lack:
+            log.debug("lease %s: %s", name, lack.why)
+        self._lacks[name] = lack
+
+    def _campaign(self, name: str) -> None:
+        """Do for one Lease what is due now."""
+        campaign = self._campaigns.setdefault(name, Campaign(self._me))
+        before = campaign.record
+        if before is None or before.holder != self._me:
+            campaign = self._read(name)
+        wanted = campaign.due(self._clock.now_s(), self._wall())
+        if wanted is None:
+            return
+        try:
+            self._write(name, wanted)
+        except ClusterConflict:  # a note was written, or another agent was quicker
+            again = self._read(name).due(self._clock.now_s(), self._wall())
+            if again is not None:
+                self._write(name, again)
+
+    def _read(self, name: str) -> Campaign:
+        record = self._leases.read_lease(name)
+        campaign = self._campaigns.setdefault(name, Campaign(self._me)).read(record, self._clock.now_s())
+        self._campaigns[name] = campaign
+        return campaign
+
+    def _write(self, name: str, wanted: LeaseRecord) -> None:
+        """Write a Lease. If the outcome is unknown, the next write meets a conflict, and reads it again."""
+        began_s, campaign = self._clock.now_s(), self._campaigns[name]
+        record = self._leases.write_lease(wanted)
+        self._campaigns[name] = campaign.wrote(record, began_s, self._clock.now_s())
+
+    def release(self) -> None:
+        """Give back what is held, so that another agent need not wait. No order may follow."""
+        self._ended = True
+        for name, campaign in tuple(self._campaigns.items()):
+            wanted = campaign.released(self._wall())
+            self._campaigns.pop(name, None)
+            if wanted is not None:
+                self._try(name, partial(self._leases.write_lease, wanted))
+
+
+def name_of(endpoint: str, told: EndpointInfo) -> str:
+    """Return the name of a hypervisor's Lease.
+
+    Args:
+        endpoint: Its name in the configuration: that counts where it has none of its own.
+        told: Who it says it is.
+    """
+    return lease_name(told.kind, told.identity or f"named {endpoint}")
+
+
+def _waits(record: LeaseRecord) -> str:
+    return "" if record.holder else f"lease {record.name} is new: nobody holds it yet"
+
+
+class Beside:
+    """Runs steps on threads of their own, until it is closed.
+
+    Args:
+        steps: Each returns in how many seconds it is to be called again.
+    """
+
+    def __init__(self, steps: Sequence[Callable[[], float]]) -> None:
+        self._over = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=(step,), name=f"fencer-beside-{number}", daemon=True)
+            for number, step in enumerate(steps)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self, step: Callable[[], float]) -> None:
+        while not self._over.is_set():
+            try:
+                rest_s = step()
+            except Exception:
+                log.exception("a bug beside the passes: no power order is given until this goes on")
+                rest_s = RETRY_S
+            self._over.wait(rest_s)
+
+    def close(self, patience_s: float) -> None:
+        """Begin no step any more, and wait for those that go on, for so long at most."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join(patience_s)

@@ -1,0 +1,149 @@
+"""The ledger that all agents of a cluster share: read, and written before what it is about is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fencer.core.election import CLUSTER_LEASE, LeaseRecord
+from fencer.core.ledger import MOST_SLOTS, Ledger, PowerOrder, read_ledger, written
+from fencer.core.model import Unreadable
+from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound, ClusterProtocol
+from fencer.runtime.cluster_calls import ClusterCalls
+from fencer.runtime.world import API, World
+
+WORKER = f"{API}/counting"
+"""As whoever counts: what one node waits for keeps no other one waiting."""
+TRIES = 8
+"""How often a write is tried while others write at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The Lease as it was last read or written, and what it says."""
+
+    record: LeaseRecord
+    ledger: Ledger
+
+
+class SharedLedger:
+    """Reads and writes the ledger. Where there is none, an agent counts for itself.
+
+    Args:
+        world: For the Leases; without them nothing is shared.
+        api: Calls to the cluster.
+    """
+
+    def __init__(self, world: World, api: ClusterCalls) -> None:
+        self._leases, self._api, self._clock = world.leases, api, world.clock
+        self._page: _Page | None = None
+
+    @property
+    def slots(self) -> frozenset[str]:
+        """Nodes, by UID, that have a slot, as far as this agent knows."""
+        return frozenset(self._page.ledger.slots) if self._page else frozenset()
+
+    def power_age_s(self, utc: str) -> float | None:
+        """Return how long ago any agent's last power order was, as far as this one knows; None: none was."""
+        return self._page.ledger.power_age_s(utc) if self._page else None
+
+    def look(self, utc: str) -> None:
+        """Read the ledger.
+
+        Args:
+            utc: The API server's clock: slots that are too old for it are forgotten.
+
+        Raises:
+            ClusterUnreachable, ClusterProtocol: nothing may be done.
+        """
+        self._page = self._read(utc)
+
+    def reserve(self, uid: str, utc: str, fits: Callable[[Ledger], bool]) -> None:
+        """Reserve a slot of the brake.
+
+        Args:
+            uid: Of the node that is about to be fenced.
+            utc: The API server's clock.
+            fits: Whether there still is one, once others have written.
+
+        Raises:
+            ClusterConflict: there is none any more.
+            ClusterUnreachable, ClusterProtocol: it is not known whether there is one.
+        """
+
+        def entry(ledger: Ledger) -> Ledger | None:
+            full = len(ledger.at(utc).slots) >= MOST_SLOTS
+            return ledger.with_slot(uid, utc) if fits(ledger) and not full else None
+
+        self._write(entry, utc, "other agents have used up what max_fenced allows")
+
+    def take_window(self, order: PowerOrder, fits: Callable[[Ledger], bool]) -> PowerOrder | None:
+        """Note a power order before it is given.
+
+        Args:
+            order: Whose, to whom.
+            fits: Whether it may still be given, once others have written.
+
+        Returns:
+            The order that was noted before; None: there was none.
+
+        Raises:
+            As `reserve`.
+        """
+        before: list[PowerOrder | None] = [None]
+
+        def entry(ledger: Ledger) -> Ledger | None:
+            before[0] = ledger.power
+            return Ledger(order, ledger.at(order.at_utc).slots) if fits(ledger) else None
+
+        self._write(entry, order.at_utc, "another agent has just stopped a guest")
+        return before[0]
+
+    def give_back_window(self, order: PowerOrder, before: PowerOrder | None) -> None:
+        """Take note that an order was not carried out: the next one need not wait for it.
+
+        Raises:
+            As `reserve`.
+        """
+
+        def entry(ledger: Ledger) -> Ledger | None:
+            return Ledger(before, ledger.slots) if ledger.power == order else None
+
+        self._write(entry, order.at_utc, "another agent has stopped a guest since")
+
+    def _write(self, entry: Callable[[Ledger], Ledger | None], utc: str, otherwise: str) -> None:
+        for _ in range(TRIES):
+            page = self._page = self._page or self._read(utc)
+            if page is None:
+                return
+            wanted = entry(page.ledger)
+            if wanted is None:
+                raise ClusterConflict(otherwise)
+            try:
+                self._page = self._put(page, wanted)
+            except ClusterConflict:
+                self._page = None
+            else:
+                return
+        raise ClusterConflict(f"lease {CLUSTER_LEASE} was written by others {TRIES} times meanwhile")
+
+    def _put(self, page: _Page, wanted: Ledger) -> _Page:
+        leases = self._leases
+        assert leases is not None  # noqa: S101 - there is a page of it
+        self._page = None  # if the outcome is not known, it has to be read again
+        record = self._api(lambda: leases.write_lease(written(page.record, wanted)), WORKER)
+        return _Page(record, wanted)
+
+    def _read(self, utc: str) -> _Page | None:
+        """Return what is shared; None: nothing is, because nobody has set that up."""
+        leases = self._leases
+        if leases is None:
+            return None
+        try:
+            record = self._api(lambda: leases.read_lease(CLUSTER_LEASE), WORKER)
+        except (ClusterNotFound, ClusterDenied):  # `fencer check` fails for it, and no power order is given
+            return None
+        ledger = read_ledger(record)
+        if isinstance(ledger, Unreadable):
+            raise ClusterProtocol(f"{ledger.text}. What would change this: that annotation taken off")
+        return _Page(record, ledger.at(utc))
