@@ -307,7 +307,7 @@ class Executor:
         by_word = observation.word.over_brake_why is not None
 
         def fits(ledger: Ledger) -> bool:
-            return by_word or fits_brake(fleet, self._policy, uid, ledger.slots)
+            return by_word or fits_brake(fleet, self._policy, uid, ledger.at(observation.utc).slots)
 
         self._ledger.reserve(uid, observation.utc, fits)
 

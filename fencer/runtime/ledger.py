@@ -38,10 +38,9 @@ class SharedLedger:
         self._leases, self._api, self._clock = world.leases, api, world.clock
         self._page: _Page | None = None
 
-    @property
-    def slots(self) -> frozenset[str]:
-        """Nodes, by UID, that have a slot, as far as this agent knows."""
-        return frozenset(self._page.ledger.slots) if self._page else frozenset()
+    def slots(self, utc: str) -> frozenset[str]:
+        """Return the nodes, by UID, that have a slot, as far as this agent knows."""
+        return frozenset(self._page.ledger.at(utc).slots) if self._page else frozenset()
 
     def power_age_s(self, utc: str) -> float | None:
         """Return how long ago any agent's last power order was, as far as this one knows; None: none was."""

@@ -7,10 +7,10 @@ import pytest
 from fencer.core.fleet import (
     heard,
     may_be_alive,
-    near_brake,
+    
     quorum,
     quorum_without,
-    served_by_list,
+    
     stalls,
     survey,
 )
