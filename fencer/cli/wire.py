@@ -54,6 +54,7 @@ from fencer.ports import (
     Evictor,
     HostPower,
     Hypervisor,
+    LeaseStore,
     Recorder,
     Reporter,
     Surveyor,
@@ -179,6 +180,16 @@ class Wiring:
         from fencer.cluster.own import KubernetesAccount  # noqa: PLC0415 - the client is heavy
 
         return KubernetesAccount(_there(config.kubernetes), time.sleep)
+
+    def leases(self, config: Config) -> LeaseStore:
+        """Build the way to fencer's Leases.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used.
+        """
+        from fencer.cluster.leases import KubernetesLeases  # noqa: PLC0415 - the client is heavy
+
+        return KubernetesLeases(_there(config.kubernetes))
 
     def surveyor(self, config: Config) -> Surveyor:
         """Build the part that looks at the cluster for a plan.

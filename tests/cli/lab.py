@@ -28,6 +28,7 @@ from fencer.ports import (
     Credential,
     Evictor,
     Hypervisor,
+    LeaseStore,
     Surveyor,
 )
 from fencer.reporting.several import SeveralReporters
@@ -61,6 +62,11 @@ class OwnAccount:
     unwatched: ClusterError | None = None
     """Why its nodes cannot be watched."""
     others: Sequence[Credential] = ()
+    unpatched: frozenset[str] = frozenset()
+    """Leases that it may read, and not patch."""
+
+    def missing_lease_rights(self, lease: str) -> Sequence[str]:
+        return [f"patch leases {lease} in fencer"] if lease in self.unpatched else []
 
     def missing_attachment_rights(self) -> Sequence[str]:
         return self.missing
@@ -225,6 +231,9 @@ class Lab(Wiring):
 
     def account(self, _config: Config) -> Account:
         return self.own
+
+    def leases(self, _config: Config) -> LeaseStore:
+        return self.simulation.leases
 
     def surveyor(self, _config: Config) -> Surveyor:
         return self.simulation.surveyor
