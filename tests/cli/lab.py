@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -32,6 +33,7 @@ from fencer.ports import (
     Surveyor,
 )
 from fencer.reporting.several import SeveralReporters
+from fencer.runtime.beside import Beside
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape, Simulation
@@ -234,6 +236,26 @@ class Lab(Wiring):
 
     def leases(self, _config: Config) -> LeaseStore:
         return self.simulation.leases
+
+    def beside(self, steps: Sequence[Callable[[], float]]) -> Beside:
+        clock = self.simulation.clock
+
+        class Strands(Beside):
+            """The same in virtual time."""
+
+            def __init__(self) -> None:
+                self.over = False
+                for step in steps:
+                    clock.spawn(partial(self.go_on, step))
+
+            def go_on(self, step: Callable[[], float]) -> None:
+                while not self.over:
+                    clock.advance(step())
+
+            def close(self, patience_s: float) -> None:  # noqa: ARG002 - as the real one has it
+                self.over = True
+
+        return Strands()
 
     def surveyor(self, _config: Config) -> Surveyor:
         return self.simulation.surveyor
