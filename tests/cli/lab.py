@@ -27,6 +27,7 @@ from fencer.ports import (
     Cluster,
     ClusterInfo,
     Credential,
+    Election,
     Evictor,
     Hypervisor,
     LeaseStore,
@@ -138,6 +139,8 @@ class Lab(Wiring):
         self.tools: dict[str, str] = {}
         """Program of this machine → what it prints."""
         self.own = OwnAccount()
+        self.election: Election | None = None
+        """Of the agent that watches; None: no other one is thought of."""
         self.hook = HookSettings()
         self.rested_s = 0.0
         self._person_there = person_there
@@ -174,7 +177,15 @@ class Lab(Wiring):
 
     def _world(self) -> World:
         simulation = self.simulation
-        return World(simulation.cluster, simulation.hypervisors, simulation.asker, simulation.clock, Quiet())
+        return World(
+            simulation.cluster,
+            simulation.hypervisors,
+            simulation.asker,
+            simulation.clock,
+            Quiet(),
+            leases=simulation.leases,
+            election=self.election,
+        )
 
     def _watched_world(self) -> World:
         world = self._world()

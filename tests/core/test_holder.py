@@ -43,7 +43,7 @@ def test_nobody_else_does_and_says_why(tenure, verdict, reason, seen):
 
 
 def test_a_standby_says_when_it_will():
-    assert f"{DURATION_S:.0f} s after its last sign of life" in decide(paused(STANDBY), ARMED).objection.needs
+    assert f"its silence for {DURATION_S:.0f} s" in decide(paused(STANDBY), ARMED).objection.needs
 
 
 @pytest.mark.parametrize("tenure", [STANDBY, OVER, UNSETTLED, UNFILLED])
