@@ -28,6 +28,7 @@ SCHEMA |= {
     # Nor this one. Source: pve-manager, PVE/API2/Certificates.pm, "info".
     "GET /nodes/{node}/certificates/info": {
         "parameters": {"properties": {"node": {}}},
+        "proxyto": "node",
         "permissions": {"user": "all"},
         "returns": {"type": "array", "items": {"type": "object"}},
     },
