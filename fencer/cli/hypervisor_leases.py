@@ -12,7 +12,7 @@ from fencer.cli.render import clean, complain
 from fencer.cli.wire import Wiring, is_missing
 from fencer.config.settings import Config
 from fencer.core.text import count
-from fencer.errors import FencerError
+from fencer.errors import ConfigError, FencerError
 from fencer.ports import EndpointInfo
 from fencer.runtime.election import name_of
 from fencer.setup.leases import HypervisorLease
@@ -41,9 +41,12 @@ def told_by(wiring: Wiring, path: Path) -> Told | None:
     Raises:
         ConfigError: it is not right, or one that was named is not there.
     """
-    if path == DEFAULT_CONFIG and is_missing(path):
-        return None
-    config = wiring.load(path)
+    try:
+        config = wiring.load(path)
+    except ConfigError:
+        if path == DEFAULT_CONFIG and is_missing(path):
+            return None
+        raise
     silent: dict[str, FencerError] = {}
     leases: dict[str, HypervisorLease] = {}
     for endpoint, answer in _described(wiring, config).items():
