@@ -71,7 +71,7 @@ class Counting:
             )
             members = [node for node in scene.nodes.values() if node.control_plane]
             without = quorum_without(members, self._policy, not_running(scene, members))
-            scene.fleet = replace(with_slots(fleet, self._ledger.slots), quorum_without=without)
+            scene.fleet = replace(with_slots(fleet, self._ledger.slots(scene.utc)), quorum_without=without)
         return scene.fleet
 
     def _last_stop_age_s(self, utc: str, now_s: float) -> float | None:
