@@ -1,4 +1,4 @@
-"""``fencer setup kubernetes -c CONFIG`` prints a Lease, and a role for it alone, for each hypervisor in it."""
+"""``fencer setup kubernetes -c CONFIG`` prints a Lease, and a role for it alone, for each hypervisor."""
 
 from pathlib import Path
 
