@@ -60,7 +60,7 @@ class SharedLedger:
     def reserve(
         self, uid: str, utc: str, fits: Callable[[str, Ledger], bool], beside: Collection[str] = ()
     ) -> None:
-        """Reserve a slot of the brake; and with the same write for those that wait for one, as far as it goes.
+        """Reserve a slot of the brake; and with the same write for those that wait for one, if there is.
 
         Args:
             uid: Of the node that is about to be fenced.

@@ -989,7 +989,7 @@ ROWS = (
         "patch leases fencer-cluster in fencer",
         "take a Lease from whoever holds it, again and again",
         lambda s: s.lease({"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 15}}),
-        "all agents have this one account: nobody gives power orders then; fences of guests that ended go on",
+        "all agents have this one account: nobody gives power orders then; guests that ended are fenced",
     ),
     left(
         "patch leases fencer-cluster in fencer",

@@ -15,10 +15,14 @@ from tests.scenarios.ways.ends import cleared, fenced, freed, healthy
 from tests.scenarios.ways.steps import (
     admits,
     annotated,
+    another_dies,
+    another_holds,
     asks,
+    elects,
     happens,
     is_control_plane,
     lacks,
+    leased,
     lets_nobody_power,
     lets_power,
     paused,
@@ -30,6 +34,7 @@ from tests.scenarios.ways.steps import (
     untainted,
     until,
     waits,
+    without_lease,
 )
 from tests.scenarios.ways.words import CONFIG, DEAD, FIVE, STARTED
 
@@ -118,6 +123,23 @@ ROWS = [
         (happens(What.PAUSE), happens(What.PAUSE, to="k8s-1")),
         passes("one power-off per 60 s", "the power window to pass", to=fenced),
         shape=FIVE,
+    ),
+    row(
+        Reason.STANDBY,
+        (elects, another_holds, happens(What.PAUSE)),
+        way("that agent to act", do=[DEAD], to=fenced),
+        way("its silence for 15 s", "this one to hold the Lease", do=[another_dies], to=fenced),
+    ),
+    row(
+        Reason.NO_LEASE,
+        (elects, without_lease, waits(10), happens(What.PAUSE)),
+        way(
+            "`fencer setup kubernetes --config CONFIG | kubectl apply -f -`",
+            "the Leases that `fencer setup kubernetes` makes",
+            do=[leased],
+            to=fenced,
+        ),
+        way("the guest stopped by hand", do=[DEAD], to=fenced),
     ),
     row(
         Reason.STOP_FAILED,

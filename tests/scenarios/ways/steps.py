@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fencer.core import annotations
 from fencer.core.decide import decide
 from fencer.core.model import Intent, Judged, PowerState, Reason, Verdict, Word
+from fencer.runtime.election import Campaigns
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.faults import What
 from fencer.simulation.guests import Passage
@@ -95,6 +97,53 @@ def sets(**policy: Any) -> Step:
         case.begin()
 
     return step
+
+
+def elects(case: Case) -> None:
+    """Let the agent take part in the election of who gives orders."""
+    simulation = case.simulation
+    campaigns = Campaigns(
+        simulation.leases,
+        simulation.hypervisors,
+        simulation.asker,
+        simulation.clock,
+        "fencer@pve1/boot/1",
+        partial(simulation.clock.utc, "microseconds"),
+    )
+    case.beside(campaigns.steps())
+    case.election = campaigns
+    case.begin()
+    case.watched(20.0)
+
+
+def another_holds(case: Case) -> None:
+    """Let another agent hold the Lease, for as long as it lives."""
+    simulation = case.simulation
+    leases, name, case.another_lives = simulation.leases, simulation.lease_of("lab"), True
+
+    def renew() -> None:
+        utc = simulation.clock.utc("microseconds")
+        held = replace(leases.read_lease(name), holder="fencer@pve2/boot/9", acquired=utc, renewed=utc)
+        leases.write_lease(held)
+        if case.another_lives:
+            simulation.clock.after(2.0, renew)
+
+    renew()
+
+
+def another_dies(case: Case) -> None:
+    """Let it renew the Lease no more."""
+    case.another_lives = False
+
+
+def without_lease(case: Case) -> None:
+    """Take the hypervisor's Lease away, as if it had never been set up."""
+    case.simulation.leases.remove(case.simulation.lease_of("lab"))
+
+
+def leased(case: Case) -> None:
+    """Apply what `fencer setup kubernetes` prints."""
+    case.simulation.leases.make(case.simulation.lease_of("lab"))
 
 
 def maps(guest: str, node: str = NODE) -> Step:
