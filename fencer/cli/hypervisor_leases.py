@@ -28,7 +28,7 @@ class Told:
     """
 
     leases: tuple[HypervisorLease, ...] = ()
-    silent: Mapping[str, FencerError] = field(default_factory=dict)
+    silent: Mapping[str, FencerError | str] = field(default_factory=dict)
 
 
 def told_by(wiring: Wiring, path: Path) -> Told | None:
@@ -47,11 +47,11 @@ def told_by(wiring: Wiring, path: Path) -> Told | None:
         if path == DEFAULT_CONFIG and is_missing(path):
             return None
         raise
-    silent: dict[str, FencerError] = {}
+    silent: dict[str, FencerError | str] = {}
     leases: dict[str, HypervisorLease] = {}
     for endpoint, answer in _described(wiring, config).items():
-        if isinstance(answer, FencerError):
-            silent[endpoint] = answer
+        if isinstance(answer, FencerError) or answer.identity is None:
+            silent[endpoint] = answer if isinstance(answer, FencerError) else "; ".join(answer.problems)
             continue
         name = name_of(endpoint, answer)
         known = leases.get(name) or HypervisorLease(name, answer.identity or f"named {endpoint}", ())

@@ -222,8 +222,8 @@ class _Collector:
 
     def _leases(self, endpoints: Mapping[str, EndpointInfo | FencerError]) -> list[LeaseFacts]:
         """Look at the Lease of the cluster, and at those of all hypervisors that said who they are."""
-        said = {name: info for name, info in endpoints.items() if isinstance(info, EndpointInfo)}
-        names = {name: name_of(name, info) for name, info in said.items()}
+        infos = {name: info for name, info in endpoints.items() if isinstance(info, EndpointInfo)}
+        names = {name: name_of(name, info) for name, info in infos.items() if info.identity is not None}
         return [self._lease(LeaseFacts(name, whose)) for name, whose in by_lease(names).items()]
 
     def _lease(self, lease: LeaseFacts) -> LeaseFacts:

@@ -1,6 +1,8 @@
 """``fencer setup kubernetes -c CONFIG`` prints a Lease, and a role for it alone, for each hypervisor."""
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -15,6 +17,17 @@ OTHER = lease_name("simulation", "simulation:other")
 LAB = lease_name("simulation", "simulation:lab")
 ROLES = "rbac.authorization.k8s.io/v1"
 HOSTILE = 'x"\n---\nkind: ClusterRoleBinding\u202e \\ \U0001f600 {name}' + "y" * 10_000
+
+
+class Untold(Lab):
+    """Where the hypervisor other answers, and cannot tell now who it is."""
+
+    def hypervisor(self, endpoint, clock):
+        port = super().hypervisor(endpoint, clock)
+        if endpoint.name != "other":
+            return port
+        told = replace(port.describe(), identity=None, problems=("its certificates cannot be read",))
+        return SimpleNamespace(describe=lambda: told, close=port.close)
 
 
 @pytest.fixture
@@ -64,10 +77,12 @@ def test_another_namespace_moves_the_account_and_no_lease(lab):
     assert after == before
 
 
-@pytest.mark.parametrize("why", ["does not answer", "cannot be built"])
+@pytest.mark.parametrize("why", ["does not answer", "cannot be built", "cannot tell"])
 def test_one_that_does_not_say_who_it_is_is_named_and_its_lease_left_out(lab, why):
     if why == "does not answer":
         lab.breaks(What.UNREACHABLE, "other")
+    elif why == "cannot tell":
+        lab = Untold(shape=Shape(further=("other",)))
     else:
         lab.broken["other"] = "libvirt-python is not installed"
     result, documents = printed(lab)

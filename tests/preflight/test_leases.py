@@ -1,6 +1,7 @@
 """The Leases by which agents agree who gives a hypervisor its orders: there, ours to write, held by whom."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -63,6 +64,17 @@ def test_a_lease_that_nobody_knows_of_is_a_warning_and_a_silent_hypervisor_has_i
     row = findings(lab)[0]["leases"]
     assert (row["level"], row["note"]) == ("warn", "whether the Leases are there is not known")
     assert row["points"][0].startswith(f"lease {LAB} of lab: ")
+
+
+def test_one_that_cannot_tell_who_it_is_counts_as_silent():
+    class Untold(Lab):
+        def hypervisor(self, endpoint, clock):
+            port = super().hypervisor(endpoint, clock)
+            rest = {name: getattr(port, name) for name in dir(port) if not name.startswith("_")}
+            return SimpleNamespace(**{**rest, "describe": lambda: replace(port.describe(), identity=None)})
+
+    row = findings(Untold())[0]["leases"]
+    assert (row["level"], row["about"]) == ("ok", "fencer-cluster, 0 hypervisors")
 
 
 def test_a_holder_and_an_endpoint_cannot_forge_a_line():
