@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from fencer.cluster import parse as cluster
 from fencer.cluster.credentials import load_credentials
+from fencer.cluster.leases import read_record
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.watch_events import read_event
 from fencer.config.document import parse
@@ -114,7 +115,22 @@ PROXMOX = {
 META = {"name": "k8s-1", "uid": "u", "resourceVersion": "1", "annotations": {}, "labels": {"a": "b"}}
 TAINT = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
 TOLERATION = {"key": "a", "operator": "Exists", "tolerationSeconds": 5}
+
+
+def our_lease(data):
+    return read_record(data, "fencer-cluster", "2026-11-21T03:07:23Z")
+
+
 KUBERNETES = {
+    our_lease: {
+        "kind": "Lease",
+        "metadata": {**META, "name": "fencer-cluster", "namespace": "fencer"},
+        "spec": {
+            "holderIdentity": "fencer@a/1/2",
+            "leaseTransitions": 1,
+            "renewTime": "2026-11-21T03:07:23.000000Z",
+        },
+    },
     cluster.node_with(b"key"): {
         "metadata": {**META, "annotations": {annotations.MARK: "{}", annotations.BINDING: "{}"}},
         "spec": {"taints": [TAINT], "unschedulable": True},
