@@ -122,15 +122,6 @@ def our_lease(data):
 
 
 KUBERNETES = {
-    our_lease: {
-        "kind": "Lease",
-        "metadata": {**META, "name": "fencer-cluster", "namespace": "fencer"},
-        "spec": {
-            "holderIdentity": "fencer@a/1/2",
-            "leaseTransitions": 1,
-            "renewTime": "2026-11-21T03:07:23.000000Z",
-        },
-    },
     cluster.node_with(b"key"): {
         "metadata": {**META, "annotations": {annotations.MARK: "{}", annotations.BINDING: "{}"}},
         "spec": {"taints": [TAINT], "unschedulable": True},
@@ -156,6 +147,15 @@ KUBERNETES = {
     cluster.attachment: {
         "metadata": META,
         "spec": {"nodeName": "a", "source": {"persistentVolumeName": "p"}},
+    },
+    our_lease: {
+        "kind": "Lease",
+        "metadata": {**META, "name": "fencer-cluster", "namespace": "fencer"},
+        "spec": {
+            "holderIdentity": "fencer@a/1/2",
+            "leaseTransitions": 1,
+            "renewTime": "2026-11-21T03:07:23.000000Z",
+        },
     },
 }
 SEAL = Seal(b"key", "uid")
@@ -189,7 +189,7 @@ class TestWhatItBeginsWithIsRight:
     def test_of_proxmox(self, read):
         read(PROXMOX[read])
 
-    @pytest.mark.parametrize("read", KUBERNETES, ids=["node", "lease", "pod", "attachment"])
+    @pytest.mark.parametrize("read", KUBERNETES, ids=["node", "lease", "pod", "attachment", "our lease"])
     def test_of_kubernetes(self, read):
         read(KUBERNETES[read])
 
@@ -258,7 +258,7 @@ def test_what_proxmox_answers(read, data):
         read(answer)
 
 
-@pytest.mark.parametrize("read", KUBERNETES, ids=["node", "lease", "pod", "attachment"])
+@pytest.mark.parametrize("read", KUBERNETES, ids=["node", "lease", "pod", "attachment", "our lease"])
 @given(data=st.data())
 def test_what_kubernetes_answers(read, data):
     answer = data.draw(near([KUBERNETES[read]]))
