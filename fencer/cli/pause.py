@@ -34,6 +34,8 @@ TRIES = 5
 _UNITS_S = {"m": 60, "h": 3600, "d": 86400}
 _PART = re.compile(r"([0-9]+)([mhd])")
 USUAL = Path("~/.kube/config")
+LONGEST_WORD = 12
+"""Characters: no week takes more to write."""
 
 
 class Span(click.ParamType[int]):
@@ -49,13 +51,13 @@ class Span(click.ParamType[int]):
         if (
             not parts
             or "".join(number + unit for number, unit in parts) != value
-            or len(value) > len("1" * 12)
+            or len(value) > LONGEST_WORD
         ):
             self.fail(f"{value!r} is no time: 30m, 2h, 1d, 1h30m", param, context)
         seconds = sum(int(number) * _UNITS_S[unit] for number, unit in parts)
         if not 0 < seconds <= LONGEST_S:
             self.fail(
-                f"{value!r}: more than nothing, and at most 7d; without --for, a pause has no end",
+                f"{value!r}: more than nothing, at most 7d; without --for a pause has no end",
                 param,
                 context,
             )
@@ -110,7 +112,7 @@ class Target:
         return "fencer resume" if self.node is None else f"fencer resume {clean(self.node)}"
 
     def change(self, text: Callable[[Paused], str | None]) -> tuple[Paused, str | None]:
-        """Write what a text is to be; where it is that already, write nothing. Guarded: nobody is overwritten.
+        """Write what a text is to be; where it is that already, nothing. Guarded: nobody is overwritten.
 
         Args:
             text: Returns the new text, of what is there; None: none.
@@ -142,8 +144,8 @@ class Target:
         object_ = "namespace kube-system" if self.node is None else f"node {shlex.quote(clean(self.node))}"
         value = f"{PAUSE}-" if text is None else f"--overwrite {shlex.quote(f'{PAUSE}={text}')}"
         return (
-            f"that account may not write it: take a person's kubeconfig (--kubeconfig, --context). The same by "
-            f"hand, for who may: {self.kubectl} annotate {object_} {value}"
+            "that account may not write it: take a person's kubeconfig (--kubeconfig, --context). The same "
+            f"by hand, for who may: {self.kubectl} annotate {object_} {value}"
         )
 
 
@@ -163,7 +165,7 @@ class Target:
 @click.option("--why", required=True, metavar="TEXT", help="Why: everybody who looks is told.")
 @_way_options
 @click.pass_context
-def pause(  # noqa: PLR0913 - one for each option
+def pause(
     ctx: click.Context,
     *,
     node: str | None,
@@ -176,8 +178,8 @@ def pause(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Pause all fencing, or that of one NODE, for every agent and for commands typed by hand.
 
-    Nothing is fenced, no guest is powered off or on, and no fence is lifted. Agents go on looking. The time is
-    the API server's. Whoever pauses again replaces the pause.
+    Nothing is fenced, no guest is powered off or on, and no fence is lifted. Agents go on looking. The
+    time is the API server's. Whoever pauses again replaces the pause.
     """
     wiring: Wiring = ctx.obj
     if not why.strip():
@@ -316,8 +318,8 @@ def _require_same(wiring: Wiring, path: Path, uid: str, server: str) -> None:
         return
     if info.uid != uid:
         raise ConfigError(
-            f"{server} is another cluster than that of {path}, {info.server}: their kube-system have different "
-            "UIDs. Take its kubeconfig (--kubeconfig, --context), or its configuration (--config)"
+            f"{server} is another cluster than that of {path}, {info.server}: their kube-system have "
+            "different UIDs. Take its kubeconfig (--kubeconfig, --context), or its configuration (--config)"
         )
 
 

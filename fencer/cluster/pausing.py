@@ -1,4 +1,4 @@
-"""The pause annotation, read and written with a person's kubeconfig. Only `fencer pause` and `resume` use it."""
+"""The pause annotation, by a person's kubeconfig. Only `fencer pause` and `fencer resume` use it."""
 
 from __future__ import annotations
 

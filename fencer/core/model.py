@@ -546,7 +546,7 @@ class NodeView:
             since the look before.
         lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
         renewed_utc: The lease's renewTime as it was read, by the node's clock; empty: none.
-        pause_note: The text of the pause annotation on it, whether or not that pause is over; None: there is none.
+        pause_note: The text of the pause annotation on it, of a pause that may be over; None: there is none.
         volumes_in_use: How many volumes the kubelet last reported in use.
         gone: The Node object was deleted while we fenced it; this is how it was last seen.
         doubts: Whose off readings are not believed.

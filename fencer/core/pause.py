@@ -1,8 +1,8 @@
 """A pause: what people write to keep fencer's hands off, cluster-wide or for one node, and whether it holds.
 
-The annotation `fencer.dev/pause` is theirs; fencer only reads it. Its value is a plain text, which says why and
-has no end, or what `fencer pause` writes: JSON with an end. Whatever cannot be read is a pause without an end:
-it never counts for less than what somebody may have meant.
+The annotation `fencer.dev/pause` is theirs; fencer only reads it. Its value is a plain text, which says why
+and has no end, or what `fencer pause` writes: JSON with an end. Whatever cannot be read is a pause without an
+end: it never counts for less than what somebody may have meant.
 """
 
 from __future__ import annotations

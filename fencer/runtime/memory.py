@@ -113,5 +113,5 @@ class Scene:
 
     @property
     def paused_why(self) -> str | None:
-        """Why fencing is paused for the whole cluster, and until when, for people; None: it is not, any more."""
+        """Why fencing is paused for the whole cluster, and until when, for people; None: it is not."""
         return pause.told(self.pause_note, self.utc)

@@ -52,7 +52,7 @@ WORDS: dict[Condition, str] = {
 """Each completes "3 nodes: 1 …"."""
 
 PLAIN = frozenset({Condition.HEALTHY, Condition.PAUSED})
-"""Nothing to say about one node: it is healthy, and if fencing is paused, or a window is open, that is said of all."""
+"""Nothing to say about one node: it is healthy; that fencing is paused, or a window open, is said of all."""
 
 OF_REASON: dict[Reason, Condition] = {
     Reason.OBSERVE_MODE: Condition.ONLY_OBSERVED,
