@@ -1,4 +1,4 @@
-"""A pause: what people write, whether it holds, and that it never counts for less than they may have meant."""
+"""A pause: what people write, whether it holds, and that it never counts for less than was meant."""
 
 import json
 
