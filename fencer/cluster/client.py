@@ -60,12 +60,15 @@ class Connection:
     Args:
         settings: Where and who.
         sleep: Pauses between two tries of a read, in seconds.
+        read_tries: So often a read is tried, if the servers are not more.
 
     Raises:
         ConfigError: the settings or the kubeconfig cannot be used.
     """
 
-    def __init__(self, settings: ClusterSettings, sleep: Callable[[float], object]) -> None:
+    def __init__(
+        self, settings: ClusterSettings, sleep: Callable[[float], object], read_tries: int = READ_TRIES
+    ) -> None:
         self._settings = settings
         first = build_client(settings, None)
         further = dict.fromkeys(server.rstrip("/") for server in settings.servers)
@@ -82,7 +85,7 @@ class Connection:
 
         self._retrying = Retrying(
             retry=retry_if_exception(self._worth_another_try),
-            stop=stop_after_attempt(max(READ_TRIES, len(self._clients))),
+            stop=stop_after_attempt(max(read_tries, len(self._clients))),
             wait=wait_exponential(multiplier=FIRST_PAUSE_S),
             sleep=pause,
             reraise=True,

@@ -38,6 +38,8 @@ class Memory:
         killed: Guests, by key, that it stopped: whether that must have taken a kill of their process.
         stops_failed: Guests, by key, that it could not stop: when it last tried, how often, the answer, and
             whether it was to throw saved memory away.
+        ran_since: Nodes, by UID, whose guests ran again after a stop that was claimed: the id of that claim.
+        due: Nodes, by UID, that wait for their turn to be fenced.
         asked: When it asked the guest of a node (by the node's UID and boot id) to shut down or to start.
         stalls: When each endpoint's storage was last seen stalled.
         fenced: Nodes, by UID, as they were last seen with our taint and mark, in case one is deleted.
@@ -56,6 +58,8 @@ class Memory:
     last_stop_s: float | None = None
     killed: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     stops_failed: dict[tuple[str, str, str], tuple[float, int, str, bool]] = field(default_factory=dict)
+    ran_since: dict[str, str] = field(default_factory=dict)
+    due: set[str] = field(default_factory=set)
     asked: dict[tuple[str, str], float] = field(default_factory=dict)
     stalls: dict[str, float] = field(default_factory=dict)
     fenced: dict[str, NodeView] = field(default_factory=dict)

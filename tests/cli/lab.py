@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -26,12 +27,15 @@ from fencer.ports import (
     Cluster,
     ClusterInfo,
     Credential,
+    Election,
     Evictor,
     Hypervisor,
+    LeaseStore,
     Pauser,
     Surveyor,
 )
 from fencer.reporting.several import SeveralReporters
+from fencer.runtime.beside import Beside
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape, Simulation
@@ -62,6 +66,11 @@ class OwnAccount:
     unwatched: ClusterError | None = None
     """Why its nodes cannot be watched."""
     others: Sequence[Credential] = ()
+    unpatched: frozenset[str] = frozenset()
+    """Leases that it may read, and not patch."""
+
+    def missing_lease_rights(self, lease: str) -> Sequence[str]:
+        return [f"patch leases {lease} in fencer"] if lease in self.unpatched else []
 
     def missing_attachment_rights(self) -> Sequence[str]:
         return self.missing
@@ -133,6 +142,8 @@ class Lab(Wiring):
         self.tools: dict[str, str] = {}
         """Program of this machine → what it prints."""
         self.own = OwnAccount()
+        self.election: Election | None = None
+        """Of the agent that watches; None: no other one is thought of."""
         self.hook = HookSettings()
         self.rested_s = 0.0
         self._person_there = person_there
@@ -169,7 +180,15 @@ class Lab(Wiring):
 
     def _world(self) -> World:
         simulation = self.simulation
-        return World(simulation.cluster, simulation.hypervisors, simulation.asker, simulation.clock, Quiet())
+        return World(
+            simulation.cluster,
+            simulation.hypervisors,
+            simulation.asker,
+            simulation.clock,
+            Quiet(),
+            leases=simulation.leases,
+            election=self.election,
+        )
 
     def _watched_world(self) -> World:
         world = self._world()
@@ -232,6 +251,29 @@ class Lab(Wiring):
 
     def account(self, _config: Config) -> Account:
         return self.own
+
+    def leases(self, _config: Config) -> LeaseStore:
+        return self.simulation.leases
+
+    def beside(self, steps: Sequence[Callable[[], float]]) -> Beside:
+        clock = self.simulation.clock
+
+        class Strands(Beside):
+            """The same in virtual time."""
+
+            def __init__(self) -> None:
+                self.over = False
+                for step in steps:
+                    clock.spawn(partial(self.go_on, step))
+
+            def go_on(self, step: Callable[[], float]) -> None:
+                while not self.over:
+                    clock.advance(step())
+
+            def close(self, patience_s: float) -> None:  # noqa: ARG002 - as the real one has it
+                self.over = True
+
+        return Strands()
 
     def surveyor(self, _config: Config) -> Surveyor:
         return self.simulation.surveyor

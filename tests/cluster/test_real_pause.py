@@ -1,4 +1,4 @@
-"""A pause on a real API server: a person writes it, no account of fencer may, and every agent reads it live."""
+"""A pause on a real API server: a person writes it, fencer's own account may not, agents read it live."""
 
 import pytest
 
