@@ -56,6 +56,7 @@ from fencer.ports import (
     HostPower,
     Hypervisor,
     LeaseStore,
+    Pauser,
     Recorder,
     Reporter,
     Surveyor,
@@ -162,6 +163,16 @@ class Wiring:
         from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - the client is heavy
 
         return KubernetesCluster(_there(config.kubernetes))
+
+    def pauser(self, settings: ClusterSettings) -> Pauser:
+        """Build what writes a pause, with a person's own kubeconfig.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used.
+        """
+        from fencer.cluster.pausing import KubernetesPauser  # noqa: PLC0415 - the client is heavy
+
+        return KubernetesPauser(_there(settings), time.sleep)
 
     def evictor(self, config: Config) -> Evictor:
         """Build the part that evicts pods.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fencer.core import pause
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Directory
 from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, Judged, NodeView
@@ -82,7 +83,8 @@ class Scene:
         directory: Which guest may be which node.
         utc: The API server's clock.
         now_s: The agent's clock when the cluster had answered.
-        paused_why: Set when fencing is paused for the whole cluster.
+        pause_note: The text of the pause annotation on kube-system; None: there is none. See `paused_why`.
+        windows: The maintenance windows that are open, for people.
         fleet: The summary; None: it has to be made again.
         lost: Endpoints of one host each that do not answer, while all others do.
         waited: A guest whose reading had hung was asked again in this pass: once is enough.
@@ -101,7 +103,8 @@ class Scene:
     directory: Directory
     utc: str
     now_s: float
-    paused_why: str | None
+    pause_note: str | None
+    windows: tuple[str, ...] = ()
     fleet: Fleet | None = None
     lost: frozenset[str] = frozenset()
     waited: bool = False
@@ -111,3 +114,8 @@ class Scene:
     views: dict[str, NodeView] = field(default_factory=dict)
     calm: dict[str, Judged] = field(default_factory=dict)
     counted_s: float = float("-inf")
+
+    @property
+    def paused_why(self) -> str | None:
+        """Why fencing is paused for the whole cluster, and until when, for people; None: it is not."""
+        return pause.told(self.pause_note, self.utc)

@@ -15,6 +15,7 @@ from fencer.core.election import Tenure
 from fencer.core.fleet import heard, may_be_alive
 from fencer.core.history import aged, listen, remember
 from fencer.core.identity import AT_REST, Rules, leftover, may_have_become
+from fencer.core.maintenance import told
 from fencer.core.model import (
     Binding,
     Candidate,
@@ -72,7 +73,8 @@ class Observer:
         self._leases = Leases(world, policy, shared)
         self._index = Index(world, rules, shared.memory)
         self.counting = Counting(world, policy, shared, self._leases, self._index)
-        self._paused_why: str | None = None
+        self._hands_off: tuple[object, ...] = ()
+        """What kept fencer from acting at the last look, no matter on which node."""
 
     def look(self, *, sparing: bool = False) -> Scene:
         """Look at everything from afar: one sweep per endpoint, the nodes, and leases.
@@ -114,13 +116,15 @@ class Observer:
             directory=directory,
             utc=beats.utc,
             now_s=now_s,
-            paused_why=beats.paused_why,
+            pause_note=beats.paused_why,
+            windows=told(self._policy.maintenance, beats.utc),
             lost=self._reader.lost(sweeps),
             since_last_s=max(0.0, self._looks_s[1] - self._seen_since_s),
             views={view.name: view for view in views},
         )
-        self._keep_calm(scene, calm if beats.paused_why == self._paused_why else {})
-        self._paused_why = beats.paused_why
+        hands_off = (scene.paused_why, scene.windows)
+        self._keep_calm(scene, calm if hands_off == self._hands_off else {})
+        self._hands_off = hands_off
         scene.evidence |= self._still_absent(now_s)
         self._remember_all(scene)
         return scene

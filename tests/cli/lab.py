@@ -31,6 +31,7 @@ from fencer.ports import (
     Evictor,
     Hypervisor,
     LeaseStore,
+    Pauser,
     Surveyor,
 )
 from fencer.reporting.several import SeveralReporters
@@ -125,6 +126,8 @@ class Lab(Wiring):
         self.rules = self.simulation.rules() if power else replace(self.simulation.rules(), admitted={})
         self.broken: dict[str, str] = {}
         """Endpoint → why its adapter cannot be built."""
+        self.kubeconfigs: list[ClusterSettings] = []
+        """With which a pause was written."""
         self.journal: Path | None = None
         self.web: WebSettings | None = None
         self.web_trouble = ""
@@ -238,6 +241,10 @@ class Lab(Wiring):
         if "kubernetes" in self.broken:
             raise ConfigError(self.broken["kubernetes"])
         return self.simulation.cluster
+
+    def pauser(self, settings: ClusterSettings) -> Pauser:
+        self.kubeconfigs.append(settings)
+        return self.simulation.pauser
 
     def evictor(self, _config: Config) -> Evictor:
         return self.simulation.cluster

@@ -157,6 +157,7 @@ _KEYS = {
     "cordon": keys.CORDON,
     "applied_by": keys.APPLIED_BY,
     "exclude": keys.EXCLUDE,
+    "pause": keys.PAUSE,
     "binding": keys.BINDING,
     "doubts": keys.DOUBTS,
     "incident": keys.INCIDENT,
@@ -732,6 +733,7 @@ ROWS = (
     refused(
         "patch nodes", "take over fencer.dev/exclude", lambda s: s.note(exclude="true"), NODES_BY, "exclude"
     ),
+    refused("patch nodes", "pause a node, or lift its pause", lambda s: s.note(pause="1"), NODES_BY, "pause"),
     refused(
         "patch nodes",
         "any other fencer.dev/ annotation",

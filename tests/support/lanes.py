@@ -64,6 +64,7 @@ _ON_THE_BARE_API = frozenset(
         "cluster/test_eviction",
         "cluster/test_key",
         "cluster/test_real_api",
+        "cluster/test_real_pause",
         "cluster/test_survey",
         "cluster/test_try_watch",
         "cluster/test_watch_real",

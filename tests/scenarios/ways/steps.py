@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from fencer.core import annotations
 from fencer.core.decide import decide
 from fencer.core.model import Intent, Judged, PowerState, Reason, Verdict, Word
+from fencer.core.pause import PauseNote, write
 from fencer.runtime.election import Campaigns
 from fencer.runtime.reconcile import Agent
+from fencer.simulation.clock import EPOCH
 from fencer.simulation.faults import What
 from fencer.simulation.guests import Passage
 from fencer.simulation.objects import ApiPod
@@ -47,7 +50,7 @@ def types(*words: str, code: int = 0) -> Step:
 
     def step(case: Case) -> None:
         filled = ["it burned down" if word == "WHY" else word for word in words]
-        result = case.run(*filled, *(["--yes"] if words[0] != "check" else []))
+        result = case.run(*filled, *([] if words[0] in {"check", "resume"} else ["--yes"]))
         case.said = result.output
         assert result.exit_code == code, result.output
 
@@ -212,9 +215,19 @@ def unannotated(key: str) -> Step:
     return annotation(key, None)
 
 
-def paused(why: str | None) -> Step:
-    """Write the pause annotation on kube-system, or take it off."""
-    return lambda case: setattr(case.simulation.api, "paused_why", why)
+def paused(why: str | None, for_s: float = 0.0) -> Step:
+    """Write the pause annotation on kube-system, with an end if it has one, or take it off."""
+    return lambda case: setattr(case.simulation.api, "paused_why", why and _pause(case, why, for_s))
+
+
+def node_paused(why: str, for_s: float) -> Step:
+    """Write the pause annotation on the Node, with an end."""
+    return lambda case: annotation(annotations.PAUSE, _pause(case, why, for_s))(case)
+
+
+def _pause(case: Case, why: str, for_s: float) -> str:
+    ends = EPOCH + timedelta(seconds=case.simulation.clock.now_s() + for_s)
+    return write(PauseNote(why, f"{ends:%Y-%m-%dT%H:%M:%SZ}")) if for_s else why
 
 
 def untainted(case: Case) -> None:
