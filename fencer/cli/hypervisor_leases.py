@@ -12,7 +12,7 @@ from fencer.cli.render import clean, complain
 from fencer.cli.wire import Wiring, is_missing
 from fencer.config.settings import Config
 from fencer.core.text import count
-from fencer.errors import FencerError
+from fencer.errors import ConfigError, FencerError
 from fencer.ports import EndpointInfo
 from fencer.runtime.election import name_of
 from fencer.setup.leases import HypervisorLease
@@ -28,7 +28,7 @@ class Told:
     """
 
     leases: tuple[HypervisorLease, ...] = ()
-    silent: Mapping[str, FencerError] = field(default_factory=dict)
+    silent: Mapping[str, FencerError | str] = field(default_factory=dict)
 
 
 def told_by(wiring: Wiring, path: Path) -> Told | None:
@@ -41,14 +41,17 @@ def told_by(wiring: Wiring, path: Path) -> Told | None:
     Raises:
         ConfigError: it is not right, or one that was named is not there.
     """
-    if path == DEFAULT_CONFIG and is_missing(path):
-        return None
-    config = wiring.load(path)
-    silent: dict[str, FencerError] = {}
+    try:
+        config = wiring.load(path)
+    except ConfigError:
+        if path == DEFAULT_CONFIG and is_missing(path):
+            return None
+        raise
+    silent: dict[str, FencerError | str] = {}
     leases: dict[str, HypervisorLease] = {}
     for endpoint, answer in _described(wiring, config).items():
-        if isinstance(answer, FencerError):
-            silent[endpoint] = answer
+        if isinstance(answer, FencerError) or answer.identity is None:
+            silent[endpoint] = answer if isinstance(answer, FencerError) else "; ".join(answer.problems)
             continue
         name = name_of(endpoint, answer)
         known = leases.get(name) or HypervisorLease(name, answer.identity or f"named {endpoint}", ())

@@ -17,6 +17,7 @@ from fencer.preflight import (
     guest_stops,
     guests,
     host_power,
+    leases,
     nodes,
     notifications,
     power,
@@ -43,6 +44,8 @@ def judge(facts: Facts) -> Iterator[Finding]:
     else:
         yield cluster.judge_silence(facts.cluster, config.kubernetes.kubeconfig)
     yield from _endpoints(facts)
+    if isinstance(facts.cluster, ClusterFacts) and facts.leases:
+        yield leases.judge(facts.path, facts.cluster.info, facts.leases)
     if isinstance(facts.nodes, NodeFacts):
         yield from _nodes(facts, facts.nodes)
     elif facts.nodes is not None:

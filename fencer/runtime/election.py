@@ -114,8 +114,9 @@ class Campaigns:
         unknown = [endpoint for endpoint in self._hypervisors if endpoint not in self._names]
         calls = {endpoint: self._hypervisors[endpoint].describe for endpoint in unknown}
         for endpoint, told in self._asker.ask_all(calls, LEARN_S, patient=True).items():
-            if isinstance(told, FencerError):
-                self._lacks[endpoint] = _Lack(f"{endpoint} has not said yet who it is: {told}", lasts=False)
+            if isinstance(told, FencerError) or told.identity is None:
+                why = told if isinstance(told, FencerError) else "; ".join(told.problems)
+                self._lacks[endpoint] = _Lack(f"{endpoint} has not said yet who it is: {why}", lasts=False)
             else:
                 self._names[endpoint] = name_of(endpoint, told)
         return LEARN_S

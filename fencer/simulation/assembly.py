@@ -146,7 +146,7 @@ class Simulation:
     def lease_of(self, endpoint: str) -> str:
         """Return the name of the Lease of an endpoint's hypervisor."""
         info = self.hypervisors[endpoint].describe()
-        return lease_name(info.kind, info.identity)
+        return lease_name(info.kind, info.identity or "")
 
     def witness(self, host: str) -> SimulatedPower:
         """Return the power witness of a host."""

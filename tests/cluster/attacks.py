@@ -989,9 +989,17 @@ ROWS = (
     ),
     left(
         "patch leases fencer-cluster in fencer",
-        "take a Lease from whoever holds it, again and again, and rewrite what agents share there",
+        "take a Lease from whoever holds it, again and again",
         lambda s: s.lease({"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 15}}),
         "all agents have this one account: nobody gives power orders then; guests that ended are fenced",
+    ),
+    left(
+        "patch leases fencer-cluster in fencer",
+        "forge or erase what agents share: the last power order, and who is about to fence",
+        lambda s: s.lease(
+            {"metadata": {"annotations": {"fencer.dev/brake": None, "fencer.dev/last-power": "{}"}}}
+        ),
+        "all agents have this one account, and each writes there for itself",
     ),
     *(
         refused(

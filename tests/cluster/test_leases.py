@@ -16,7 +16,7 @@ from fencer.errors import (
     ClusterUnreachable,
 )
 from tests.cluster.conftest import write_kubeconfig
-from tests.cluster.standin import answer, silent, status
+from tests.cluster.standin import answer, hang_up, namespace, routes, silent, status
 
 NAME, UTC = "fencer-libvirt-1", "2026-11-20T10:41:12Z"
 META = {"name": NAME, "namespace": "fencer", "uid": "u-1", "resourceVersion": "7"}
@@ -146,3 +146,16 @@ def test_the_lease_is_named_and_a_write_whose_answer_is_odd_may_have_been_done(s
         leases_at(server.url).read_lease(NAME)
     with pytest.raises(ClusterUnreachable, match=r"spec.holderIdentity.*The outcome is unknown"):
         leases_at(server.url).write_lease(LeaseRecord(NAME, uid="u-1", version="7"))
+
+
+def test_a_renewal_that_found_no_answer_is_made_at_the_next_server(stand_in, tmp_path):
+    """A holder only writes: it must not ask a dead server for ever, with another one beside it."""
+    dead = stand_in(hang_up)
+    other = stand_in(routes({"/kube-system": namespace()}, answer(LEASE)))
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", dead.url)
+    leases = KubernetesLeases(ClusterSettings(kubeconfig, None, (other.url,), unauthenticated=True))
+    record = LeaseRecord(NAME, uid="u-1", version="7")
+    with pytest.raises(ClusterUnreachable):
+        leases.write_lease(record)
+    assert leases.write_lease(record).holder == "fencer@a/1/2"
+    assert [method for method, _ in other.asked] == ["GET", "PATCH"]

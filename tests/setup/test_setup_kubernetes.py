@@ -2,6 +2,7 @@
 
 import re
 import stat
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,11 +12,14 @@ from click.testing import CliRunner
 from fencer.cli.main import cli
 from fencer.cluster.account import leads_here
 from fencer.cluster.kubernetes import KubernetesCluster
+from fencer.cluster.leases import KubernetesLeases
 from fencer.cluster.own import KubernetesAccount
-from fencer.cluster.rights import RIGHTS
+from fencer.cluster.rights import RIGHTS, Right, lease_rights
 from fencer.cluster.settings import ClusterSettings
+from fencer.core.election import lease_name
 from fencer.errors import ClusterDenied
 from fencer.setup.kubernetes import policy_removal, removal
+from fencer.setup.leases import HypervisorLease, leases_manifest
 from tests.cluster.conftest import RBAC, collection_of, write_kubeconfig
 from tests.cluster.test_tokens import token
 from tests.support import wait_until
@@ -344,3 +348,59 @@ def test_a_namespace_that_may_hold_more_is_named_and_left():
 def test_every_object_of_the_admission_policy_is_taken_back():
     assert identities(policy_removal("fencer")) == identities(run("--admission-policy").stdout)
     assert identities(policy_removal("fencer"))
+
+
+# -- hypervisors' Leases ----------------------------------------------------------------------------------
+
+ONE = HypervisorLease(lease_name("libvirt", "host-1"), "libvirt:host-1", ("lab1",))
+OTHER = HypervisorLease(lease_name("libvirt", "host-2"), "libvirt:host-2", ("lab2",))
+
+
+def documents(lease):
+    return [one for one in yaml.safe_load_all(leases_manifest([lease], "shepherds")) if one]
+
+
+def make(backstage, lease):
+    for document in documents(lease):
+        backstage.send("POST", collection_of(document), document)
+
+
+def test_leases_of_two_configurations_add_up_and_lead_to_no_other(bare_api):
+    applied(bare_api, "shepherds")
+    backstage, user = ApiBackstage(bare_api), "system:serviceaccount:shepherds:fencer"
+    make(backstage, ONE)
+    make(backstage, OTHER)
+    rights = {name: lease_rights(name) for name in (ONE.name, OTHER.name, "fencer-cluster2")}
+    backstage.wait_for_rights([*rights[ONE.name], *rights[OTHER.name]], user)
+    assert not any(backstage.allows(right, user) for right in rights["fencer-cluster2"])
+    verbs = ("list", "create", "delete", "update", "watch")
+    others = [Right(verb, "leases", "coordination.k8s.io", "fencer", ONE.name) for verb in verbs]
+    assert not any(backstage.allows(right, user) for right in others)
+
+
+@pytest.mark.parametrize(
+    ("kind", "query"),
+    [
+        ("application/merge-patch+json", ""),
+        ("application/strategic-merge-patch+json", ""),
+        ("application/apply-patch+yaml", "?fieldManager=kubectl&force=true"),
+    ],
+)
+def test_applied_again_it_takes_no_lease_from_its_holder(bare_api, kind, query):
+    """As kubectl applies it, by whichever kind of patch."""
+    backstage = ApiBackstage(bare_api)
+    lease = replace(ONE, name=f"{ONE.name}-{kind.partition('/')[2].partition('-')[0]}")
+    backstage.make_space("fencer")
+    make(backstage, lease)
+    leases = KubernetesLeases(ClusterSettings(bare_api.kubeconfig()))
+    read = leases.read_lease(lease.name)
+    assert read.notes["fencer.dev/hypervisor"] == "libvirt:host-1"
+    moment, notes = "2026-11-20T10:41:12.000001Z", {**read.notes, "fencer.dev/agent": "1"}
+    held = replace(read, holder="fencer@a/1/2", acquired=moment, renewed=moment, notes=notes)
+    held = leases.write_lease(held)
+    manifest = documents(lease)[0]
+    path = f"{collection_of(manifest)}/{lease.name}"
+    for _ in range(2):
+        assert bare_api.request("PATCH", f"{path}{query}", manifest, content_type=kind).status == 200
+    after = leases.read_lease(lease.name)
+    assert (after.state, after.notes) == (held.state, held.notes)
