@@ -43,8 +43,7 @@ class Gate:
         self._round = 0
         self._on_the_way = 0
         self._held: list[str] = []
-        self.shut = False
-        """Nothing passes, in either direction: fencer cannot reach the API server."""
+        self._shut = threading.Event()
 
     # -- for tests ----------------------------------------------------------------------------------------
 
@@ -63,6 +62,18 @@ class Gate:
         with self._changed:
             self._left = None
             self._changed.notify_all()
+
+    def shut(self) -> None:
+        """Let nothing pass any more, in either direction: fencer cannot reach the API server."""
+        self._shut.set()
+
+    def reopen(self) -> None:
+        """Let all pass again."""
+        self._shut.clear()
+
+    def is_shut(self) -> bool:
+        """Whether nothing passes."""
+        return self._shut.is_set()
 
     def turn_away(self) -> None:
         """Hang up on whoever is held: nothing of it reaches the API server any more."""
@@ -169,7 +180,7 @@ class _Visit(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         changes = self.command != "GET" and not self.path.partition("?")[0].endswith(_UNCOUNTED)
         counted = changes and _LEASES not in self.path
-        if self.server.gate.shut:
+        if self.server.gate.is_shut():
             self.close_connection = True
             return
         words = f"{self.command} {self.path}"
@@ -182,7 +193,7 @@ class _Visit(BaseHTTPRequestHandler):
             if counted:
                 self.server.gate.done(words, refused=True)
             raise
-        if self.server.gate.shut:  # it was done, and nobody hears of it
+        if self.server.gate.is_shut():  # it was done, and nobody hears of it
             if counted:
                 self.server.gate.done(words, refused=False)
             self.close_connection = True
@@ -207,7 +218,7 @@ class _Visit(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         with suppress(OSError, HTTPException):  # where nothing comes for long, it is begun again
-            while not self.server.gate.shut and (piece := answer.read1(1 << 16)):
+            while not self.server.gate.is_shut() and (piece := answer.read1(1 << 16)):
                 self.wfile.write(piece)
                 self.wfile.flush()
         self.close_connection = True
