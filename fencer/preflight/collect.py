@@ -34,6 +34,7 @@ from fencer.ports import (
 from fencer.preflight.agent import outdated, socket_of, unit_of
 from fencer.preflight.cluster import WATCH
 from fencer.preflight.facts import Answer, ClusterFacts, Facts, JournalFacts, NodeFacts, ReceiverFacts
+from fencer.preflight.home import Home
 from fencer.preflight.rights import knows_policies
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.world import API, World
@@ -69,6 +70,10 @@ class Builder(Protocol):
 
     def unable_to_listen(self, host: str, port: int) -> str:
         """Return why nobody can listen there now; empty: somebody can."""
+        ...
+
+    def home(self) -> Home:
+        """Return where this process runs."""
         ...
 
     def clock(self) -> Clock:
@@ -157,7 +162,8 @@ class _Collector:
         receivers = builder.inspect_receivers(config)
         web = config.web
         unheard = "" if web is None else builder.unable_to_listen(web.host, web.port)
-        return Facts(path, config, secrets, journal, receivers, *agent, cluster, endpoints, nodes, unheard)
+        known = Facts(path, config, secrets, journal, receivers, *agent, cluster, endpoints, nodes, unheard)
+        return replace(known, home=builder.home())
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)

@@ -15,6 +15,7 @@ from fencer.core.model import Evidence, Observation
 from fencer.core.rung import Subject
 from fencer.errors import ClusterError, FencerError
 from fencer.ports import ClusterInfo, Credential, EndpointInfo, StopSettings
+from fencer.preflight.home import Home
 from fencer.runtime.memory import Scene
 
 Answer: TypeAlias = bool | FencerError | None
@@ -128,6 +129,7 @@ class Facts:
         endpoints: How each endpoint describes itself, by name.
         nodes: What was seen of the nodes; None: there is no way to the cluster.
         web_trouble: Why nobody can listen now where page and metrics are to be; empty: somebody can.
+        home: Where fencer itself runs; None: nobody looked.
     """
 
     path: Path
@@ -141,6 +143,7 @@ class Facts:
     endpoints: Mapping[str, EndpointInfo | FencerError]
     nodes: NodeFacts | ClusterError | None
     web_trouble: str = ""
+    home: Home | None = None
 
     @property
     def described(self) -> dict[str, EndpointInfo]:

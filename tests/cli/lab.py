@@ -30,6 +30,7 @@ from fencer.ports import (
     Hypervisor,
     Surveyor,
 )
+from fencer.preflight.home import Home
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
@@ -119,6 +120,8 @@ class Lab(Wiring):
         self.journal: Path | None = None
         self.web: WebSettings | None = None
         self.web_trouble = ""
+        self.at = Home("lab1", "5e0e1f5c-0000-4000-8000-000000000001")
+        """Where fencer runs."""
         self.uri = "qemu+ssh://fencer@lab1/system"
         """Of every endpoint, by the configuration."""
         self.trusting = False
@@ -208,6 +211,9 @@ class Lab(Wiring):
 
     def unable_to_listen(self, _host: str, _port: int) -> str:
         return self.web_trouble
+
+    def home(self) -> Home:
+        return self.at
 
     def clock(self) -> Clock:
         return self.simulation.clock
