@@ -53,7 +53,9 @@ def inspect_secret(path: Path) -> tuple[Trouble, ...]:
         why = error.strerror if isinstance(error, OSError) else str(error)
         return (Trouble(f"{shown}: cannot be read: {why}", f"ls -l {quoted}"),)
     try:
-        return tuple(_findings(os.fstat(descriptor), shown, quoted, masked=by_systemd(path) or by_kubelet(path)))
+        return tuple(
+            _findings(os.fstat(descriptor), shown, quoted, masked=by_systemd(path) or by_kubelet(path))
+        )
     finally:
         os.close(descriptor)
 

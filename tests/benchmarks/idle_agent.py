@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -73,8 +73,10 @@ def run(api: ControlPlane, nodes: int = NODES, seconds: float = SECONDS) -> list
 
 
 @contextmanager
-def watching(folder: Path, api: ControlPlane, numbers: Sequence[int]) -> Iterator[subprocess.Popen[str]]:
-    """Run ``fencer watch``, armed, from its first pass on."""
+def watching(
+    folder: Path, api: ControlPlane, numbers: Sequence[int], more: Mapping[str, object] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """Run ``fencer watch``, armed, from its first pass on; `more` is in its configuration besides."""
     config = folder / "fencer.yaml"
     content = {
         "mode": "armed",
@@ -82,6 +84,7 @@ def watching(folder: Path, api: ControlPlane, numbers: Sequence[int]) -> Iterato
         "hypervisors": [
             {"name": fleet.ENDPOINT, "type": "libvirt", "uri": f"test://{_domains(folder, numbers)}"}
         ],
+        **(more or {}),
     }
     config.write_text(json.dumps(content))
     log = folder / "log"

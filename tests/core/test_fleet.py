@@ -7,10 +7,8 @@ import pytest
 from fencer.core.fleet import (
     heard,
     may_be_alive,
-    
     quorum,
     quorum_without,
-    
     stalls,
     survey,
 )
