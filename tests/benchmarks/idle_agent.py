@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -73,10 +73,8 @@ def run(api: ControlPlane, nodes: int = NODES, seconds: float = SECONDS) -> list
 
 
 @contextmanager
-def watching(
-    folder: Path, api: ControlPlane, numbers: Sequence[int], more: Mapping[str, object] | None = None
-) -> Iterator[subprocess.Popen[str]]:
-    """Run ``fencer watch``, armed, from its first pass on; `more` is in its configuration besides."""
+def watching(folder: Path, api: ControlPlane, numbers: Sequence[int]) -> Iterator[subprocess.Popen[str]]:
+    """Run ``fencer watch``, armed, from its first pass on."""
     config = folder / "fencer.yaml"
     content = {
         "mode": "armed",
@@ -84,7 +82,6 @@ def watching(
         "hypervisors": [
             {"name": fleet.ENDPOINT, "type": "libvirt", "uri": f"test://{_domains(folder, numbers)}"}
         ],
-        **(more or {}),
     }
     config.write_text(json.dumps(content))
     log = folder / "log"

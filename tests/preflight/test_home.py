@@ -117,7 +117,7 @@ def test_a_check_says_where_fencer_runs_and_fails_at_home():
     lab = Lab()
     rows, _ = findings(lab)
     assert rows["home"]["level"] == "ok"
-    boot_id = next(iter(lab.simulation.cluster.nodes.values())).boot_id
+    boot_id = lab.simulation.cluster.nodes().views["k8s-1"].boot_id
     lab.at = Home("k8s-1", boot_id)
     rows, _ = findings(lab)
     assert rows["home"]["level"] == "FAIL"
@@ -138,4 +138,4 @@ def test_the_agent_says_it_once_and_goes_on():
 
 def sight(one):
     seen = replace(observation(), node=one)
-    return Sight({one.name: Judged(seen, Decision(Verdict.HEALTHY, Reason.HEALTHY))}, ())
+    return Sight({one.name: Judged(seen, Decision(Verdict.HEALTHY, Reason.NODE_READY))}, ())
