@@ -41,8 +41,8 @@ def read_home(host: str, boot_id: str, environment: Mapping[str, str]) -> Home:
     Args:
         host: The machine's name.
         boot_id: What the kernel says of its boot.
-        environment: Of this process. Source: Kubernetes, "Accessing the API from a Pod": the kubelet sets both
-            variables in every container, whether or not it has a token.
+        environment: Of this process. Source: Kubernetes, "Accessing the API from a Pod": the kubelet sets
+            both variables in every container, whether or not it has a token.
     """
     api = environment.get("KUBERNETES_SERVICE_HOST", "")
     port = environment.get("KUBERNETES_SERVICE_PORT", str(HTTPS))
@@ -74,8 +74,8 @@ def why_at_home(home: Home, servers: Collection[str], nodes: Collection[NodeView
         for server in sorted(servers):
             if _address(server) == home.api or _is_service(server):
                 return (
-                    f"fencer runs in the cluster that it fences: {printable(server)} is the API server of the "
-                    "cluster that this pod is in"
+                    f"fencer runs in the cluster that it fences: {printable(server)} is the API server of "
+                    "the cluster that this pod is in"
                 )
     return ""
 
@@ -117,7 +117,7 @@ def _address(url: str) -> str:
 def _is_service(url: str) -> bool:
     """Whether a URL leads to the API server of whichever cluster it is resolved in."""
     host = _address(url).rpartition(":")[0]
-    return host == "kubernetes" or host == SERVICE or host.startswith(f"{SERVICE}.")
+    return host in {"kubernetes", SERVICE} or host.startswith(f"{SERVICE}.")
 
 
 def _bare(host: str) -> str:

@@ -2,8 +2,8 @@
 
 ./dev bench many_clusters
 
-All watch the same real API server, as if it were that many clusters: an agent does not know the difference, and
-what the API server itself takes is not counted.
+All watch the same real API server, as if it were that many clusters: an agent does not know the difference,
+and what the API server itself takes is not counted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SECONDS = 60.0
 SETTLED_S = 40.0
 """After the first pass: by then every lease has been renewed twice, and every binding is proven."""
 MOST = 1.1
-"""What each of ten may cost, as a share of one alone: nothing is shared but a few pages, and nothing contended."""
+"""What each of ten may cost, as a share of one alone: a few pages are shared, and nothing is contended."""
 
 
 @dataclass(frozen=True, slots=True)

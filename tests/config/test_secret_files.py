@@ -183,7 +183,7 @@ class TestFromSystemd:
 
 
 class TestFromKubelet:
-    """A Secret in a pod: links over ``..data``, and readable by the pod's own group, whatever its mode was."""
+    """A Secret in a pod: links over ``..data``, and readable by the pod's own group, whatever its mode."""
 
     @pytest.fixture
     def mounted(self, secret: Path, tmp_path: Path) -> Path:

@@ -1,10 +1,10 @@
-"""The container image is built from nothing but Debian's archive and the lock, and started as the Deployment says.
+"""The container image: built from Debian's archive and the lock alone, and started as the Deployment says.
 
-podman starts it with what ``config/deploy/deployment.yaml`` has: the user, a read-only root, no capability, no way
-to new rights, and the default profile of seccomp. A real API server is the fenced cluster; libvirt's test driver
-is its hypervisor, in the container.
+podman starts it with what ``config/deploy/deployment.yaml`` has: the user, a read-only root, no capability,
+no way to new rights, and the default profile of seccomp. A real API server is the fenced cluster; libvirt's test
+driver is its hypervisor, in the container.
 
-A container on a machine that is one itself (CI, a lab) may find rights missing; what then does not work is told.
+On a machine that is a container itself (CI, a lab) rights may be missing; the step then says which.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class Container:
         done = self.podman("run", "--rm", *self.restrictions(), NAME, "version")
         if done.returncode in {125, 126}:
             raise LeftOut(
-                f"built, but podman starts no container here ({done.stderr.strip()}): run it on a machine with "
-                "a kernel of its own, or install runc"
+                f"built, but podman starts no container here ({done.stderr.strip()}): run it on a machine "
+                "with a kernel of its own, or install runc"
             )
 
     def restrictions(self) -> list[str]:
@@ -281,7 +281,6 @@ def _uv() -> str:
 def _storage(folder: Path) -> Path:
     """Keep images away from the machine's own, on any file system."""
     path = folder / "storage.conf"
-    path.write_text(
-        f'[storage]\ndriver = "vfs"\ngraphroot = "{folder.absolute()}/images"\nrunroot = "{folder.absolute()}/run"\n'
-    )
+    there = folder.absolute()
+    path.write_text(f'[storage]\ndriver = "vfs"\ngraphroot = "{there}/images"\nrunroot = "{there}/run"\n')
     return path

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -109,8 +110,8 @@ def test_a_pod_knows_its_clusters_api_server_by_its_environment(environment, api
 
 def test_the_boot_id_is_the_kernels(monkeypatch):
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with open("/proc/sys/kernel/random/boot_id") as kernels:
-        assert Wiring().home() == Home(os.uname().nodename, kernels.read().strip())
+    kernels = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert Wiring().home() == Home(os.uname().nodename, kernels)
 
 
 def test_a_check_says_where_fencer_runs_and_fails_at_home():
