@@ -25,6 +25,8 @@ COMMANDS = {
     "report": "fencer.cli.report:report",
     "fence": "fencer.cli.fence:fence",
     "unfence": "fencer.cli.unfence:unfence",
+    "pause": "fencer.cli.pause:pause",
+    "resume": "fencer.cli.pause:resume",
     "topology": "fencer.cli.topology:topology",
     "plan": "fencer.cli.plan:plan",
     "drain": "fencer.cli.drain:drain",

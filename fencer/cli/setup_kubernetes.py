@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,12 +23,16 @@ from fencer.errors import ConfigError, FencerError
 from fencer.preflight.rights import granting
 from fencer.wording.credentials import ends_in
 
+if TYPE_CHECKING:
+    from fencer.setup.kubernetes import Wanted
+
 HOUR_S, HOURS = 3600, 90 * 24
 
 
 @click.command(
     short_help="Print the manifest; make fencer's own kubeconfig.",
     epilog="\b\nExamples:\n  fencer setup kubernetes | kubectl apply -f -\n"
+    "  fencer setup kubernetes -c /etc/fencer/config.yaml | kubectl apply -f -\n"
     "  fencer setup kubernetes --drain --attachments | kubectl apply -f -\n"
     "  fencer setup kubernetes --kubeconfig ~/.kube/config --output /etc/fencer/kubeconfig\n"
     "  fencer setup kubernetes --kubeconfig k3s.yaml --server https://192.168.1.21:6443 \\\n"
@@ -128,19 +133,24 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     and `watch` warn 30 days before: then run this again with --replace. Each token is bound to its own
     Secret: deleting that ends the token at once.
 
+    Agents give a hypervisor orders only while they hold its Lease. Where the configuration is there, its
+    hypervisors are asked who they are, and a Lease for each is printed, with a Role for that Lease alone.
+    Applied from several agents' configurations, they add up.
+
     With --remove nothing is printed while one of fencer's fences or cordons is left in the cluster that
     --kubeconfig names, or else the configuration.
     """
     from fencer.setup.files import refuse_existing, refuse_same, require_folder_of  # noqa: PLC0415 - as others are
     from fencer.setup.kubernetes import (  # noqa: PLC0415 - only where it runs
         Wanted,
-        manifest,
         policy_removal,
         refuse_no_name,
         removal,
     )
 
     if remove:
+        from fencer.cli.hypervisor_leases import told_by  # noqa: PLC0415 - as above
+
         if output is not None:
             raise click.UsageError("Use --remove or --output, not both.")
         if only == "policy":  # it only confines: a fence or cordon can be lifted without it
@@ -152,16 +162,20 @@ def kubernetes(  # noqa: PLR0913 - one for each option
             lambda: wiring.load(path) if admin is None else kubeconfig_only(admin, context, server),
             nothing_stands,
         )
-        say_file(removal(namespace, looked, policy=only != "account"))
+        told = None
+        with suppress(FencerError):  # the namespace goes with all Leases in it: naming them is a courtesy
+            told = told_by(wiring, path)
+        leases = told.leases if told else ()
+        say_file(removal(namespace, looked, leases, policy=only != "account"))
         return
     if (drain or attachments) and (only == "policy" or (output is not None and not only)):
         alone = "--admission-policy" if only else "--output"
         raise click.UsageError(f"{alone} prints no role: --drain and --attachments go with the manifest.")
     wanted = Wanted(only != "policy", only != "account", drain, attachments)
-    text = manifest(namespace, wanted)
+    refuse_no_name(namespace)
     if output is None or only:
         _refuse_without(output, {"--replace": replace, "--hours": hours, "--server": server})
-        say_file(text)
+        _print(wiring, path, namespace, wanted)
         return
     refuse_unprintable("--output", str(output))
     if admin is None:
@@ -173,6 +187,22 @@ def kubernetes(  # noqa: PLR0913 - one for each option
         refuse_existing(output)
     refuse_same(output, admin)
     _make(output, admin, context, namespace, server, hours or HOURS)
+
+
+def _print(wiring: Wiring, path: Path, namespace: str, wanted: Wanted) -> None:
+    """Print what is wanted; with the account come the Leases of the configuration's hypervisors."""
+    from fencer.cli.hypervisor_leases import complain_of_silence, told_by  # noqa: PLC0415 - only where it runs
+    from fencer.setup.kubernetes import manifest  # noqa: PLC0415 - only where it runs
+    from fencer.setup.leases import leases_manifest  # noqa: PLC0415 - only where it runs
+
+    text = manifest(namespace, wanted)
+    if not wanted.account:
+        say_file(text)
+        return
+    told = told_by(wiring, path)
+    say_file(text + leases_manifest(told.leases if told else (), namespace))
+    elsewhere = "" if namespace == "fencer" else f" --namespace {namespace}"
+    complain_of_silence(told, f"fencer setup kubernetes{elsewhere} -c CONFIG | kubectl apply -f -")
 
 
 def _refuse_without(output: Path | None, given: Mapping[str, object]) -> None:

@@ -17,6 +17,7 @@ from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.model import Judged, Reason
 from fencer.core.policy import Mode
 from fencer.core.text import age, count
+from fencer.core.times import in_zone
 from fencer.errors import ClusterError, ClusterNotFound, ClusterProtocol, ConfigError, HypervisorUnreachable
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.reconcile import Pass
@@ -192,7 +193,8 @@ class View:
             f"{now:%H:%M:%S %Z}" if asked.clock else "",
             [locally(one, now.tzinfo) for one in judged],
         )
-        for line in (*headline(parts, seen, clock, told_of_all=asked.node is None), *_told(told, asked)):
+        head = headline(parts, seen, clock, told_of_all=asked.node is None)
+        for line in (*(in_zone(line, now.tzinfo) for line in head), *_told(told, asked)):
             say(line)
         for text in seen.scene.malformed:
             say(click.style(f"cannot be read: {clean(text)}", fg=BAD))
@@ -251,7 +253,10 @@ def headline(parts: Parts, seen: Pass, clock: str, *, told_of_all: bool) -> Iter
     words.append(f"fenced {_fenced(seen)} of {nodes}, brake at {policy.brake_at(nodes)} (max_fenced)")
     yield from paragraph(" · ".join(words))
     if scene.paused_why is not None:
-        yield click.style(f"fencing is paused: {clean(scene.paused_why) or 'no reason given'}", fg=DOUBTFUL)
+        told = f"fencing is paused: {clean(scene.paused_why)}; `fencer resume` ends that"
+        yield from (click.style(line, fg=DOUBTFUL) for line in paragraph(told))
+    for window in scene.windows:
+        yield from (click.style(line, fg=DOUBTFUL) for line in paragraph(clean(window)))
     if policy.mode is Mode.ARMED and not any(node.binding for node in scene.nodes.values()):
         yield from (click.style(line, fg=DOUBTFUL) for line in paragraph(NEVER_WATCHED))
     for _name, error in sorted(scene.errors.items()):
@@ -304,6 +309,7 @@ def data(parts: Parts, seen: Pass, judged: Sequence[Judged]) -> dict[str, Any]:
         "mode": parts.policy.mode.value,
         "armed": parts.policy.mode is Mode.ARMED,
         "paused": scene.paused_why,
+        "maintenance": list(scene.windows),
         "at": scene.utc,
         "endpoints": [
             {"name": name, "answers": name not in scene.errors, "error": scene.errors.get(name)}

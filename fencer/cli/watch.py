@@ -16,7 +16,11 @@ from types import FrameType
 
 import click
 
+<<<<<<< HEAD
 from fencer.cli.at_home import HomeWatch
+=======
+from fencer.cli.electing import elected
+>>>>>>> 5b583ddc1f7e05e1cfb6d44698e4f8a5648a448c
 from fencer.cli.notifying import notified
 from fencer.cli.options import config_option
 from fencer.cli.recording import Recording, recording
@@ -114,9 +118,10 @@ def watch(
         _name_what_is_open(wiring, parts.config)
         kept.begins(policy)
         page = Served() if once else shown.enter_context(served(wiring, parts, policy))
+        election = shown.enter_context(elected(wiring, parts, policy.mode, by))
         told = () if once or dry_run else shown.enter_context(notified(wiring, parts))
         reporters = (*_reporters(parts, policy.mode, kept.journal), *page.reporters)
-        world = parts.world(SeveralReporters(*reporters), kept.journal)
+        world = parts.world(SeveralReporters(*reporters), kept.journal, election)
         agent = Agent(world, policy, parts.rules, by)
         at_home = HomeWatch(
             wiring.home(),

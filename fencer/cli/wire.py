@@ -13,7 +13,7 @@ import shlex
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,9 +51,12 @@ from fencer.ports import (
     Asker,
     Clock,
     Cluster,
+    Election,
     Evictor,
     HostPower,
     Hypervisor,
+    LeaseStore,
+    Pauser,
     Recorder,
     Reporter,
     Surveyor,
@@ -62,6 +65,7 @@ from fencer.preflight.facts import JournalFacts, ReceiverFacts
 from fencer.preflight.home import Home, read_home
 from fencer.reporting.log import PlainFormatter
 from fencer.runtime import hookserver
+from fencer.runtime.beside import Beside
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.leases import LOOKS
 from fencer.runtime.workers import ThreadAsker
@@ -169,6 +173,16 @@ class Wiring:
 
         return KubernetesCluster(_there(config.kubernetes))
 
+    def pauser(self, settings: ClusterSettings) -> Pauser:
+        """Build what writes a pause, with a person's own kubeconfig.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used.
+        """
+        from fencer.cluster.pausing import KubernetesPauser  # noqa: PLC0415 - the client is heavy
+
+        return KubernetesPauser(_there(settings), time.sleep)
+
     def evictor(self, config: Config) -> Evictor:
         """Build the part that evicts pods.
 
@@ -188,6 +202,20 @@ class Wiring:
         from fencer.cluster.own import KubernetesAccount  # noqa: PLC0415 - the client is heavy
 
         return KubernetesAccount(_there(config.kubernetes), time.sleep)
+
+    def leases(self, config: Config) -> LeaseStore:
+        """Build the way to fencer's Leases.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used.
+        """
+        from fencer.cluster.leases import KubernetesLeases  # noqa: PLC0415 - the client is heavy
+
+        return KubernetesLeases(_there(config.kubernetes))
+
+    def beside(self, steps: Sequence[Callable[[], float]]) -> Beside:
+        """Let these go on beside the passes, until it is closed."""
+        return Beside(steps)
 
     def surveyor(self, config: Config) -> Surveyor:
         """Build the part that looks at the cluster for a plan.
@@ -349,6 +377,7 @@ class Parts:
     asker: Asker
     clock: Clock
     witnesses: Mapping[tuple[str, str], HostPower]
+    leases: LeaseStore
 
     @property
     def policy(self) -> Policy:
@@ -364,12 +393,15 @@ class Parts:
         """Tell people who is asked, while this is entered and takes long."""
         return asking((API, *self.hypervisors), self.clock.now_s)
 
-    def world(self, reporter: Reporter, recorder: Recorder | None = None) -> World:
+    def world(
+        self, reporter: Reporter, recorder: Recorder | None = None, election: Election | None = None
+    ) -> World:
         """Return the ports as the runtime takes them.
 
         Args:
             reporter: Tells people.
             recorder: Keeps what was known and meant; None: nobody does.
+            election: What this agent is to each hypervisor; None: it is none, but a person's command.
         """
         one_host = frozenset(endpoint.name for endpoint in self.config.endpoints if endpoint.one_host)
         return World(
@@ -381,6 +413,8 @@ class Parts:
             recorder or NoRecord(),
             witnesses=self.witnesses,
             one_host=one_host,
+            leases=self.leases,
+            election=election,
         )
 
 
@@ -409,7 +443,7 @@ def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) ->
     config = wiring.load(path)
     clock = wiring.clock()
     asker = wiring.asker(clock, config.policy.call_deadline_s if patience_s is None else patience_s)
-    cluster = wiring.cluster(config)
+    cluster, leases = wiring.cluster(config), wiring.leases(config)
     witnesses = {
         (endpoint.name, written.host): wiring.witness(written)
         for endpoint in config.endpoints
@@ -420,7 +454,7 @@ def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) ->
         for endpoint in config.endpoints:
             hypervisors[endpoint.name] = wiring.hypervisor(endpoint, clock)
         with a_way_on(path):
-            yield Parts(path, config, cluster, hypervisors, asker, clock, witnesses)
+            yield Parts(path, config, cluster, hypervisors, asker, clock, witnesses, leases)
     finally:
         for hypervisor in hypervisors.values():
             hypervisor.close()

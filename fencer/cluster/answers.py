@@ -149,6 +149,10 @@ def refusal(status: int, raw: bytes, place: str, hint: str = "") -> ClusterError
         return Unanswered(said)
     if status == NOT_FOUND and not (reason == "NotFound" and name):
         return NoSuchPath(said)
+    if status == _INVALID and "metadata.uid: Invalid value" in message:
+        return ClusterConflict(
+            f"{said}. It is another object"
+        )  # made again, and at the version that was named
     if status == _INVALID and "metadata.annotations: Too long" in message:
         hint = (
             f"The annotations of {name} are full: `kubectl describe` shows what filled them, and "

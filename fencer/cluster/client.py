@@ -53,19 +53,22 @@ _QUICK = (urllib3.exceptions.NewConnectionError, ProtocolError)
 class Connection:
     """Sends requests to the API server that answers, and turns all failures into our own errors.
 
-    When a *read* finds no answer, the next server is tried, and is asked from then on. First its kube-system
-    must have the same UID as on the servers before: a URL that leads to another cluster is refused. May be
-    used from several threads.
+    When a *read* finds no answer, the next server is tried, and is asked from then on; after a write without
+    one, the next request goes there. First its kube-system must have the same UID as on the servers before:
+    a URL that leads to another cluster is refused. May be used from several threads.
 
     Args:
         settings: Where and who.
         sleep: Pauses between two tries of a read, in seconds.
+        read_tries: So often a read is tried, if the servers are not more.
 
     Raises:
         ConfigError: the settings or the kubeconfig cannot be used.
     """
 
-    def __init__(self, settings: ClusterSettings, sleep: Callable[[float], object]) -> None:
+    def __init__(
+        self, settings: ClusterSettings, sleep: Callable[[float], object], read_tries: int = READ_TRIES
+    ) -> None:
         self._settings = settings
         first = build_client(settings, None)
         further = dict.fromkeys(server.rstrip("/") for server in settings.servers)
@@ -82,7 +85,7 @@ class Connection:
 
         self._retrying = Retrying(
             retry=retry_if_exception(self._worth_another_try),
-            stop=stop_after_attempt(max(READ_TRIES, len(self._clients))),
+            stop=stop_after_attempt(max(read_tries, len(self._clients))),
             wait=wait_exponential(multiplier=FIRST_PAUSE_S),
             sleep=pause,
             reraise=True,
@@ -119,11 +122,12 @@ class Connection:
             ClusterError: any other of its subclasses; nothing was changed.
         """
         place = self._place
-        self._recognise(place)
         try:
-            return self._ask(place, what, request)
-        except Garbled as error:
-            raise ClusterUnreachable(f"{error}. The outcome is unknown") from error
+            self._recognise(place)
+            return self._change(place, what, request)
+        except Unanswered:  # whoever only writes must not ask the same server for ever
+            self._leave(place)
+            raise
 
     def attempt(self, what: str, request: Request, within_s: float) -> Answer | Refused:
         """Ask for a change, once; a refusal is an answer too.
@@ -200,6 +204,12 @@ class Connection:
         except Unanswered:
             self._leave(place)
             raise
+
+    def _change(self, place: int, what: str, request: Request) -> Answer:
+        try:
+            return self._ask(place, what, request)
+        except Garbled as error:
+            raise ClusterUnreachable(f"{error}. The outcome is unknown") from error
 
     def _recognise(self, place: int) -> None:
         """Make sure that the server belongs to the cluster that we know, once after each change of server."""

@@ -12,7 +12,7 @@ from fencer.cluster.names import refuse_odd_names
 from fencer.cluster.reflector import WATCHED_S
 from fencer.cluster.renewal import credentials, sent_claims
 from fencer.cluster.requests import NODE, NODES, get, patch
-from fencer.cluster.rights import ATTACHMENT_RIGHTS, granted
+from fencer.cluster.rights import ATTACHMENT_RIGHTS, granted, lease_rights
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.watch_events import read_event
 from fencer.errors import ClusterDenied, ClusterUnreachable
@@ -41,6 +41,10 @@ class KubernetesAccount:
     def missing_attachment_rights(self) -> list[str]:
         """See `Account.missing_attachment_rights`."""
         return [str(right) for right in ATTACHMENT_RIGHTS if not granted(self._api, right)]
+
+    def missing_lease_rights(self, lease: str) -> list[str]:
+        """See `Account.missing_lease_rights`."""
+        return [str(right) for right in lease_rights(lease) if not granted(self._api, right)]
 
     def confined(self, node: str) -> bool:
         """See `Account.confined`. Told by the policy's own words: it may have been given another name."""

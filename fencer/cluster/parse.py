@@ -96,6 +96,7 @@ def node(data: Any) -> SealedNode:
         taints=tuple(_taint(item) for item in sequence(data, "spec", "taints")),
         unschedulable=flag(data, "spec", "unschedulable"),
         excluded=keys.excluded(notes.get(keys.EXCLUDE)),
+        pause_note=notes.get(keys.PAUSE),
         roles=_roles(texts(data, "metadata", "labels")),
         cordon=keys.read_cordon(notes.get(keys.CORDON)),
         cordoner=_cordoner(data) if keys.CORDON in notes else "",
@@ -246,12 +247,11 @@ def moment(header: str | None) -> str:
 
 
 def paused_why(namespace: Any) -> str | None:
-    """Return why fencing is paused, from the namespace kube-system; None: it is not.
+    """Return the pause annotation's text, from the namespace kube-system; None: there is none.
 
-    As with the exclusion of a node, the value ``false`` means no, and any other means yes.
+    What it means, and whether it is over, `fencer.core.pause` says.
     """
-    why = texts(namespace, "metadata", "annotations").get(keys.PAUSE)
-    return (why or "").strip() or "no reason given" if keys.excluded(why) else None
+    return texts(namespace, "metadata", "annotations").get(keys.PAUSE)
 
 
 def name_in_error(read: Callable[[Any], T], data: Any) -> T:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fencer.cluster.fields import flag
 from fencer.cluster.requests import create
+from fencer.core.election import CLUSTER_LEASE, NAMESPACE
 
 if TYPE_CHECKING:
     from fencer.cluster.client import Connection
@@ -101,3 +102,15 @@ without it."""
 ATTACHMENT_RIGHTS = (Right("delete", "volumeattachments", "storage.k8s.io"),)
 """The right to release at once the volumes of a Node that was deleted while fenced: ``attachments.yaml``
 grants it. Without it Kubernetes does so after six minutes."""
+
+
+def lease_rights(name: str) -> tuple[Right, ...]:
+    """Return the rights to one of fencer's Leases, without which no power order is given. Fences go on.
+
+    `fencer setup kubernetes` makes a Lease and a Role for each hypervisor of a configuration.
+    """
+    return tuple(Right(verb, "leases", _COORDINATION, NAMESPACE, name) for verb in ("get", "patch"))
+
+
+CLUSTER_LEASE_RIGHTS = lease_rights(CLUSTER_LEASE)
+"""The rights to the Lease on which all agents write what they share; ``rbac.yaml`` grants them."""

@@ -1,6 +1,6 @@
 """From a file to a checked `Config`: every error at once, each with its line."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -107,8 +107,9 @@ def content(path: Path) -> bytes:
 
 def _config(file: File) -> Config:
     nodes = {name: _split(guest) for name, guest in (file.nodes or {}).items()}
+    policy = (file.policy or PolicySection()).policy(file.mode)
     return Config(
-        policy=(file.policy or PolicySection()).policy(file.mode),
+        policy=replace(policy, maintenance=tuple(one.window() for one in file.maintenance or ())),
         kubernetes=file.kubernetes.settings(),
         endpoints=tuple(section.endpoint() for section in file.hypervisors),
         nodes=MappingProxyType(nodes),

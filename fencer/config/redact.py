@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, TypeAlias, get_type_hints
 
 from fencer.config.settings import PreStop
+from fencer.core.maintenance import WEEKDAYS
 from fencer.core.policy import Mode, Policy
 from fencer.wording.occasions import Occasion
 
@@ -188,6 +189,7 @@ _WEB_SERVER = _text(
     r"(?:https?://(?:[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?/?|[A-Za-z0-9.-]{1,253}:[0-9]{1,5})"
 )
 """Without a path, which may be what is secret; or HOST:PORT."""
+_CLOCK = _text("[0-2][0-9]:[0-5][0-9]")
 _LISTEN = _text(r"(?:[0-9.]{7,15}|localhost|\[[0-9a-fA-F:.]{2,45}\]):[0-9]{1,5}")
 _GROUP = _text(r"[A-Za-z0-9_][A-Za-z0-9_+./-]{0,80}")
 _GUEST = _text(r"[a-z0-9-]{1,63}/[A-Za-z0-9_.:() -]{1,100}")
@@ -267,8 +269,18 @@ FILE: dict[str, Any] = {
     "policy": {
         name: _word_of(kind) if isinstance(kind, type) and issubclass(kind, Enum) else _number
         for name, kind in get_type_hints(Policy).items()
-        if name != "mode"
+        if name not in {"mode", "maintenance"}
     },
+    "maintenance": [
+        {
+            "days": [_text(f"{'|'.join(WEEKDAYS)}|[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}")],
+            "from": _CLOCK,
+            "to": _CLOCK,
+            "zone": _text(r"[A-Z][A-Za-z]{1,14}(?:/[A-Z][A-Za-z_-]{1,20}){0,2}"),
+            "nodes": [_text(r"[a-z0-9*?][a-z0-9.*?-]{0,62}")],
+            "why": _nothing,
+        }
+    ],
     "hook": {"pre_stop": _word_of(PreStop), "budget_s": _number},
     "journal": {"enabled": _number, "file": _PATH, "keep_days": _number, "max_mb": _number},
     "notify": {

@@ -18,6 +18,7 @@ from fencer.config.adapter_section import AdapterSection
 from fencer.config.document import Place
 from fencer.config.host_power_section import HostPowerSection
 from fencer.config.keys import OWN_TYPES, Section, choice, key, seconds, sections_in
+from fencer.config.maintenance_section import MaintenanceSection
 from fencer.config.notify_section import NotifySection
 from fencer.config.policy_section import PolicySection
 from fencer.config.power_section import PowerSection, ProxmoxPowerSection
@@ -360,6 +361,14 @@ class File(Section):
     policy: Annotated[
         PolicySection | None,
         key("How careful to be.", example={"lease_silent_s": 20, "require_not_ready": False}),
+    ] = None
+    maintenance: Annotated[
+        list[MaintenanceSection] | None,
+        key(
+            "Maintenance windows: while one is open, `fencer watch` begins nothing by itself. What a person "
+            "types goes on.",
+            example=[{"days": ["sun"], "from": "02:00", "to": "04:00", "zone": "Europe/Berlin"}],
+        ),
     ] = None
     hook: Annotated[
         HookSection | None,

@@ -82,7 +82,8 @@ def by_kubelet(path: Path) -> bool:
     by that group, whatever `defaultMode` says: no other way leads a user that is not root to it.
 
     Source: Kubernetes, pkg/volume/util/atomic_writer.go: each file is a link to ``..data/FILE``, and
-    ``..data`` one to a folder ``..TIMESTAMP``; pkg/volume/volume_linux.go, SetVolumeOwnership: fsGroup adds 0440.
+    ``..data`` one to a folder ``..TIMESTAMP``; pkg/volume/volume_linux.go, SetVolumeOwnership: fsGroup adds
+    0440.
     """
     data = path.parent / _DATA
     try:

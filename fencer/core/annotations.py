@@ -38,7 +38,7 @@ INCIDENT = "fencer.dev/incident"
 EXCLUDE = "fencer.dev/exclude"
 """On a Node, set by people: fencer leaves it alone. Any value but ``false``."""
 PAUSE = "fencer.dev/pause"
-"""On the namespace kube-system, set by people: fencing is paused; the value says why."""
+"""On the namespace kube-system or a Node, set by people: fencing is paused. See `fencer.core.pause`."""
 APPLIED_BY = "node.kubernetes.io/out-of-service-applied-by"
 """Who set the taint, for other tools. OpenShift's two-node fencing writes the same key.
 

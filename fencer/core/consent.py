@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fencer.core import pause
 from fencer.core.deeds import deed
+from fencer.core.maintenance import window_for
 from fencer.core.model import (
     Alarm,
     BindNode,
@@ -34,7 +36,7 @@ def wanted(observation: Observation) -> Answer:
             Verdict.REFUSE,
             Reason.FENCING_PAUSED,
             f"fencing is paused for the whole cluster: {why}",
-            "annotation fencer.dev/pause taken off the namespace kube-system",
+            "its end, or annotation fencer.dev/pause taken off the namespace kube-system",
         )
     if node.excluded:
         return Objection(
@@ -43,7 +45,34 @@ def wanted(observation: Observation) -> Answer:
             "the node carries the annotation fencer.dev/exclude",
             "that annotation taken off",
         )
+    paused_why = pause.told(node.pause_note, observation.utc)
+    if paused_why is not None:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.NODE_PAUSED,
+            f"fencing is paused for this node: {paused_why}",
+            "its end, or annotation fencer.dev/pause taken off the node",
+        )
     return _readable(observation)
+
+
+def may_begin(observation: Observation, policy: Policy) -> Answer:
+    """The same, and where `watch` asks, no maintenance window of the configuration is open for the node.
+
+    What a person types is not kept by a window: it is for what fencer begins by itself.
+    """
+    answer = wanted(observation)
+    if isinstance(answer, Objection) or observation.intent is not Intent.WATCH:
+        return answer
+    window = window_for(observation.node.name, policy.maintenance, observation.utc)
+    if window is None:
+        return answer
+    return Objection(
+        Verdict.REFUSE,
+        Reason.MAINTENANCE,
+        str(window),
+        "its end, or the same done by hand",
+    )
 
 
 def _readable(observation: Observation) -> Answer:

@@ -48,7 +48,7 @@ def decide(observation: Observation, policy: Policy) -> Decision:
     observation = spoken_for(observation, policy)
     if observation.intent is Intent.UNFENCE and not observation.node.fenced:
         return _not_fenced(observation)
-    begun = begin(observation)
+    begun = begin(observation, policy)
     if isinstance(begun, Decision):
         begun = _with_alarm(observation, policy, _back_untold(observation, policy, begun))
         return recorded(observation, begun) if begun.reason in UNCERTAIN else begun

@@ -49,6 +49,8 @@ class LeaseRecord:
         uid: The object's UID.
         version: Its resourceVersion.
         utc: The API server's clock when it answered, RFC 3339.
+        noted: Those annotations of fencer's that it had when it was read: a write takes off what is in
+            `notes` no longer.
     """
 
     name: str
@@ -60,6 +62,7 @@ class LeaseRecord:
     uid: str = ""
     version: str = ""
     utc: str = ""
+    noted: frozenset[str] = frozenset()
 
     @property
     def released(self) -> bool:

@@ -32,7 +32,7 @@ def refusal(observation: Observation, policy: Policy) -> Decision | None:
         policy: How careful to be.
     """
     observation = spoken_for(observation, policy)
-    begun = begin(observation)
+    begun = begin(observation, policy)
     if isinstance(begun, Decision):
         return None  # then it is decided already
     subject, opening = begun

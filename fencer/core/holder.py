@@ -25,7 +25,7 @@ def holder(subject: Subject, policy: Policy) -> Answer:
     if tenure.seat is Seat.UNFILLED:
         return Objection(Verdict.REFUSE, Reason.NO_LEASE, tenure.why, MAKES_LEASES)
     if tenure.seat is Seat.STANDBY:
-        ends = f"that agent to act; {age(DURATION_S)} after its last sign of life this one does"
+        ends = f"that agent to act, or its silence for {age(DURATION_S)}"
         told = f"{tenure.holder} holds lease {tenure.lease}"
         return Objection(Verdict.WAIT, Reason.STANDBY, told, ends, RETRY_S)
     why = tenure.why or f"lease {tenure.lease} has run out, and was not renewed yet"

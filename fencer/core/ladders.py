@@ -315,9 +315,9 @@ def climb(ladder: Ladder, subject: Subject, opening: tuple[Check, ...], policy: 
     return Decision(end.verdict, end.reason, tuple(checks), end.actions, end.recheck_s, subject.guest)
 
 
-def begin(observation: Observation) -> tuple[Subject, tuple[Check, ...]] | Decision:
+def begin(observation: Observation, policy: Policy) -> tuple[Subject, tuple[Check, ...]] | Decision:
     """Ask what every ladder begins with: whether fencer may at all, and which guest the node is."""
-    answer = consent.wanted(observation)
+    answer = consent.may_begin(observation, policy)
     if isinstance(answer, Objection):
         return _objected(answer, "wanted", [], _rest("bound", observation), None)
     checks = [Check("wanted", Outcome.PASSED, answer.seen)]

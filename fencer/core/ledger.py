@@ -23,6 +23,8 @@ SCHEMA = 1
 SLOT_S = 60.0
 """For so long a slot counts, used or not: by then every agent sees the fence, or no write of it is left on
 its way. Source: kube-apiserver, ``--request-timeout``: 60 s."""
+FRESH_S = 10.0
+"""A slot this young may be used: a taint that follows it is seen by all before the slot has ended."""
 SKEW_S = 60.0
 """What is further in the future does not count: the API server's clock was set back since."""
 MOST_SLOTS = 2000
@@ -65,6 +67,10 @@ class Ledger:
             uid: since for uid, since in self.slots.items() if -SKEW_S <= seconds_between(since, utc) < SLOT_S
         }
         return replace(self, slots=young)
+
+    def has_slot(self, uid: str, utc: str) -> bool:
+        """Whether a node has a slot that lasts long enough to be used: reserved a moment ago."""
+        return uid in self.slots and -SKEW_S <= seconds_between(self.slots[uid], utc) < FRESH_S
 
     def with_slot(self, uid: str, utc: str) -> Ledger:
         """Return it with a slot for a node, and without those that no longer count."""

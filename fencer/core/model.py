@@ -127,6 +127,8 @@ class Reason(StrEnum):
     # consent
     FENCING_PAUSED = auto()
     NODE_EXCLUDED = auto()
+    NODE_PAUSED = auto()
+    MAINTENANCE = auto()
     OBSERVE_MODE = auto()
     NO_POWER_RIGHTS = auto()
     POWER_WINDOW = auto()
@@ -544,6 +546,7 @@ class NodeView:
             since the look before.
         lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
         renewed_utc: The lease's renewTime as it was read, by the node's clock; empty: none.
+        pause_note: The text of the pause annotation on it, of a pause that may be over; None: there is none.
         volumes_in_use: How many volumes the kubelet last reported in use.
         gone: The Node object was deleted while we fenced it; this is how it was last seen.
         doubts: Whose off readings are not believed.
@@ -563,6 +566,7 @@ class NodeView:
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     excluded: bool = False
+    pause_note: str | None = None
     roles: tuple[str, ...] = ()
     binding: Binding | Unreadable | None = None
     mark: FenceMark | Unreadable | None = None
@@ -768,7 +772,7 @@ class Fleet:
         stalled: Endpoints where several guests were paused by storage errors, now or a while ago.
         contradicted_endpoints: Endpoints with two or more contradicted bindings.
         quorum_without: Names of control-plane nodes whose guest may be stopped without losing etcd's quorum.
-        paused_why: Set when an operator paused fencing for the whole cluster, with their words.
+        paused_why: Set when an operator paused fencing for the whole cluster, with their words, and its end.
     """
 
     nodes: int

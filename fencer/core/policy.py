@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum, auto
 
+from fencer.core.maintenance import Window
+
 SIGKILL_AFTER_S = 10.0
 """A power-off that QEMU ignores ends with SIGKILL.
 
@@ -97,6 +99,7 @@ class Policy:
         stop_deadline_s: For a power-off: libvirt's destroy takes 12 s where SIGTERM is ignored, and that it
             took so long must be seen (`killed_hold_s`).
         killed_hold_s: How long a guest that needed SIGKILL must read off where its process cannot be seen.
+        maintenance: When `watch` begins nothing by itself.
     """
 
     mode: Mode = Mode.OBSERVE
@@ -124,6 +127,7 @@ class Policy:
     call_deadline_s: float = 10.0
     stop_deadline_s: float = 15.0
     killed_hold_s: float = 30.0
+    maintenance: tuple[Window, ...] = ()
 
     @property
     def apart_s(self) -> float:

@@ -58,7 +58,7 @@ _INFO: Mapping[str, Types] = {
     "problems": (tuple,),
     "remarks": (tuple,),
     "power_only": (frozenset, NoneType),
-    "identity": (str,),
+    "identity": (str, NoneType),
 }
 _STOPS: Mapping[str, Types] = {
     "shutdown_s": (float, int),

@@ -19,6 +19,7 @@ from fencer.ports.cluster import (
 )
 from fencer.ports.election import Election, LeaseStore
 from fencer.ports.hypervisor import Deadline, EndpointInfo, HostPower, Hypervisor, StopSettings
+from fencer.ports.pausing import Paused, Pauser
 from fencer.ports.planned import Evictor, Surveyor
 from fencer.ports.runtime import Asker, Clock, Recorder, Reporter, Sight, Viewer
 
@@ -43,6 +44,8 @@ __all__ = (
     "LeaseStore",
     "Nodes",
     "Pause",
+    "Paused",
+    "Pauser",
     "Recorder",
     "Reporter",
     "Sight",

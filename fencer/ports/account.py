@@ -41,6 +41,17 @@ class Account(Protocol):
         """
         ...
 
+    def missing_lease_rights(self, lease: str) -> Sequence[str]:
+        """Name the rights to one of fencer's Leases that we do not have, whether or not it is there.
+
+        Args:
+            lease: Its name, see `fencer.core.election.lease_name`.
+
+        Raises:
+            ClusterUnreachable, ClusterDenied, ClusterProtocol.
+        """
+        ...
+
     def confined(self, node: str) -> bool:
         """Find out whether the admission policy holds for us: try a label, as a dry run that writes nothing.
 

@@ -28,7 +28,7 @@ class ClusterInfo:
         server: The API server that answered.
         version: Its version, like ``v1.36.2``.
         user: Who it says we are.
-        paused_why: The text of the pause annotation on kube-system; None: not paused.
+        paused_why: The text of the pause annotation on kube-system, for `fencer.core.pause`; None: none.
     """
 
     uid: str
@@ -47,7 +47,7 @@ class Fact:
         renew_time: The lease's renewTime as text, by the node's clock; None: none that can be read.
         lease_version: The lease's resourceVersion, as a number; 0: not known.
         utc: The API server's clock when it answered, RFC 3339.
-        paused_why: The text of the pause annotation on kube-system; None: not paused.
+        paused_why: The text of the pause annotation on kube-system, for `fencer.core.pause`; None: none.
     """
 
     node: NodeView
@@ -65,7 +65,7 @@ class Nodes:
         views: Those that can be read.
         malformed: Names (or places) of those that cannot, each with why.
         utc: The API server's clock when it listed them, RFC 3339; empty: they are as a watch last told.
-        paused_why: Where they were listed, the text of the pause annotation on kube-system; None: not paused.
+        paused_why: Where they were listed, the text of the pause annotation on kube-system; None: none.
     """
 
     views: tuple[NodeView, ...]
@@ -97,7 +97,7 @@ class Heartbeats:
             of at most this one; 0: not known.
         utc: The API server's clock when it answered, RFC 3339.
         malformed: Leases that cannot be read, each with why.
-        paused_why: The text of the pause annotation on kube-system; None: not paused.
+        paused_why: The text of the pause annotation on kube-system, for `fencer.core.pause`; None: none.
     """
 
     leases: Mapping[str, Lease]
@@ -109,10 +109,10 @@ class Heartbeats:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Whether fencing is paused for the whole cluster, as it was read live.
+    """What is written about a pause of the whole cluster, as it was read live.
 
     Attributes:
-        why: The text of the pause annotation on kube-system; None: not paused.
+        why: The text of the pause annotation on kube-system, for `fencer.core.pause`; None: none.
         utc: The API server's clock when it answered, RFC 3339.
     """
 

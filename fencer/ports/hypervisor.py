@@ -28,7 +28,8 @@ class EndpointInfo:
         power_only: The ids of the guests that `can_power` is about; None: all.
         identity: The hypervisor's own name for itself, the same for everybody who asks it, whatever their
             configuration calls it, and no other hypervisor's. Agents agree by it on who gives it orders.
-            Empty: it has none, and the endpoint's name in the configuration stands for it.
+            Empty: it has none, and the endpoint's name in the configuration stands for it. None: it could
+            not be told now.
     """
 
     kind: str
@@ -38,7 +39,7 @@ class EndpointInfo:
     problems: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     power_only: frozenset[str] | None = None
-    identity: str = ""
+    identity: str | None = ""
 
     def may_power(self, guest: str) -> bool:
         """Whether our rights are enough to power the guest with this id, as far as is known."""

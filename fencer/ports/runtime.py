@@ -60,7 +60,8 @@ class Sight:
         endpoints: All hypervisors, by name.
         errors: Endpoint → why it gave no answer that can be used.
         malformed: Nodes that could not be read, each with why.
-        paused_why: Set when an operator paused fencing for the whole cluster, with their words.
+        paused_why: Set when an operator paused fencing for the whole cluster, with their words and its end.
+        windows: The maintenance windows that are open, for people.
         utc: The API server's clock.
         at_s: The agent's clock.
     """
@@ -70,6 +71,7 @@ class Sight:
     errors: Mapping[str, str] = field(default_factory=dict)
     malformed: Sequence[str] = ()
     paused_why: str | None = None
+    windows: Sequence[str] = ()
     utc: str = ""
     at_s: float = 0.0
 

@@ -16,7 +16,7 @@ from fencer.config.secret_files import Trouble
 from fencer.config.settings import Config, Endpoint
 from fencer.core.model import Evidence, GuestRef
 from fencer.core.rung import Subject
-from fencer.errors import ClusterError, FencerError, HypervisorUnreachable
+from fencer.errors import ClusterDenied, ClusterError, ClusterNotFound, FencerError, HypervisorUnreachable
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.ports import (
     Account,
@@ -28,14 +28,29 @@ from fencer.ports import (
     Evictor,
     HostPower,
     Hypervisor,
+    LeaseStore,
     Reporter,
     StopSettings,
 )
 from fencer.preflight.agent import outdated, socket_of, unit_of
 from fencer.preflight.cluster import WATCH
+<<<<<<< HEAD
 from fencer.preflight.facts import Answer, ClusterFacts, Facts, JournalFacts, NodeFacts, ReceiverFacts
 from fencer.preflight.home import Home
+=======
+from fencer.preflight.facts import (
+    Answer,
+    ClusterFacts,
+    Facts,
+    JournalFacts,
+    LeaseFacts,
+    NodeFacts,
+    ReceiverFacts,
+)
+from fencer.preflight.leases import by_lease
+>>>>>>> 5b583ddc1f7e05e1cfb6d44698e4f8a5648a448c
 from fencer.preflight.rights import knows_policies
+from fencer.runtime.election import name_of
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.world import API, World
 
@@ -100,6 +115,10 @@ class Builder(Protocol):
         """Build the part that knows our own account."""
         ...
 
+    def leases(self, config: Config) -> LeaseStore:
+        """Build the way to fencer's Leases."""
+        ...
+
     def hypervisor(self, endpoint: Endpoint, clock: Clock) -> Hypervisor:
         """Build the way to one endpoint."""
         ...
@@ -156,14 +175,22 @@ class _Collector:
         port = _or_why(partial(builder.cluster, config))
         cluster = port if isinstance(port, FencerError) else _or_why(partial(self._cluster, port))
         endpoints, nodes = self._describe(), None
+        leases: Sequence[LeaseFacts] = ()
         if not isinstance(port, FencerError) and not isinstance(cluster, FencerError):
             nodes = self._nodes(port, cluster, endpoints)
+            leases = self._leases(endpoints)
         agent = self._agent_answers(path), self._agent_older(path)
         receivers = builder.inspect_receivers(config)
         web = config.web
         unheard = "" if web is None else builder.unable_to_listen(web.host, web.port)
+<<<<<<< HEAD
         known = Facts(path, config, secrets, journal, receivers, *agent, cluster, endpoints, nodes, unheard)
         return replace(known, home=builder.home())
+=======
+        return Facts(
+            path, config, secrets, journal, receivers, *agent, cluster, endpoints, nodes, leases, unheard
+        )
+>>>>>>> 5b583ddc1f7e05e1cfb6d44698e4f8a5648a448c
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)
@@ -206,6 +233,28 @@ class _Collector:
                 unbuilt[endpoint.name] = error
         calls = {name: port.describe for name, port in self.hypervisors.items()}
         return {**self.asker.ask_all(calls, self.config.policy.call_deadline_s), **unbuilt}
+
+    def _leases(self, endpoints: Mapping[str, EndpointInfo | FencerError]) -> list[LeaseFacts]:
+        """Look at the Lease of the cluster, and at those of all hypervisors that said who they are."""
+        infos = {name: info for name, info in endpoints.items() if isinstance(info, EndpointInfo)}
+        names = {name: name_of(name, info) for name, info in infos.items() if info.identity is not None}
+        return [self._lease(LeaseFacts(name, whose)) for name, whose in by_lease(names).items()]
+
+    def _lease(self, lease: LeaseFacts) -> LeaseFacts:
+        """Say what there is of a Lease, and what we may do with it."""
+        try:
+            may_not = self._ask(
+                API, partial(self.builder.account(self.config).missing_lease_rights, lease.name)
+            )
+            lease = replace(lease, lacking=tuple(may_not))
+            read = partial(self.builder.leases(self.config).read_lease, lease.name)
+            return replace(lease, holder=self._ask(API, read).holder)
+        except ClusterNotFound:
+            return replace(lease, missing=True)
+        except ClusterDenied as error:
+            return lease if lease.lacking else replace(lease, unknown=error)
+        except FencerError as error:
+            return replace(lease, unknown=error)
 
     def _nodes(
         self, port: Cluster, told: ClusterFacts, endpoints: Mapping[str, EndpointInfo | FencerError]

@@ -53,6 +53,27 @@ class ReceiverFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseFacts:
+    """What there is of one of fencer's Leases.
+
+    Attributes:
+        name: Its name.
+        endpoints: What the configuration calls its hypervisor; empty: it is the cluster's.
+        holder: Who holds it, as it is written there; empty: nobody, or not known.
+        missing: There is none.
+        lacking: The rights to it that we do not have.
+        unknown: Why the rest is not known; None: it is.
+    """
+
+    name: str
+    endpoints: tuple[str, ...] = ()
+    holder: str = ""
+    missing: bool = False
+    lacking: tuple[str, ...] = ()
+    unknown: FencerError | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """What the API server says about itself and about our account.
 
@@ -128,6 +149,7 @@ class Facts:
         cluster: What the API server told.
         endpoints: How each endpoint describes itself, by name.
         nodes: What was seen of the nodes; None: there is no way to the cluster.
+        leases: What there is of fencer's Leases, the cluster's first; empty: there is no way to the cluster.
         web_trouble: Why nobody can listen now where page and metrics are to be; empty: somebody can.
         home: Where fencer itself runs; None: nobody looked.
     """
@@ -142,6 +164,7 @@ class Facts:
     cluster: ClusterFacts | FencerError
     endpoints: Mapping[str, EndpointInfo | FencerError]
     nodes: NodeFacts | ClusterError | None
+    leases: Sequence[LeaseFacts] = ()
     web_trouble: str = ""
     home: Home | None = None
 

@@ -19,6 +19,7 @@ from fencer.preflight import (
     guests,
     home,
     host_power,
+    leases,
     nodes,
     notifications,
     power,
@@ -47,6 +48,8 @@ def judge(facts: Facts) -> Iterator[Finding]:
     if facts.home is not None:
         yield home.judge(facts.home, _servers(facts), _seen(facts))
     yield from _endpoints(facts)
+    if isinstance(facts.cluster, ClusterFacts) and facts.leases:
+        yield leases.judge(facts.path, facts.cluster.info, facts.leases)
     if isinstance(facts.nodes, NodeFacts):
         yield from _nodes(facts, facts.nodes)
     elif facts.nodes is not None:

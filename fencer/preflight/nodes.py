@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fencer.core import pause
 from fencer.core.doubt import WORDS
-from fencer.core.model import FenceMark, NodeView, Observation, Unreadable
+from fencer.core.model import FenceMark, Observation, Unreadable
 from fencer.core.policy import Policy
 from fencer.core.text import age, count, listing
 from fencer.core.times import seconds_between
 from fencer.errors import ClusterError, ClusterUnreachable
 from fencer.preflight.facts import NodeFacts
 from fencer.preflight.finding import Finding, Level
+from fencer.runtime.memory import Scene
 
 
 def judge_silence(error: ClusterError) -> Finding:
@@ -28,7 +30,7 @@ def judge(policy: Policy, nodes: NodeFacts) -> Iterator[Finding]:
         about = count(len(scene.malformed), "node")
         yield Finding("unreadable", about, Level.WARN, "; ".join(scene.malformed))
     yield from _notes(observations, scene.utc)
-    yield from _kept_off([observation.node for observation in observations], scene.paused_why)
+    yield from _kept_off(observations, scene)
     brake = policy.brake_at(len(observations))
     yield Finding("brake", f"at {count(brake, 'fence')} of {count(len(observations), 'node')}")
 
@@ -73,12 +75,23 @@ def _written(observation: Observation, utc: str) -> Iterator[str]:
                 )
 
 
-def _kept_off(nodes: Sequence[NodeView], paused_why: str | None) -> Iterator[Finding]:
-    if paused_why is not None:
-        tries = ("kubectl annotate namespace kube-system fencer.dev/pause-",)
-        text = f"fencing is paused: {paused_why or 'no reason given'}"
-        yield Finding("pause", "all nodes", Level.WARN, text, tries)
-    excluded = [node.name for node in nodes if node.excluded]
+def _paused(observations: Sequence[Observation], utc: str) -> Iterator[tuple[str, str]]:
+    """Yield the nodes for which fencing is paused, each with why."""
+    for node in (one.node for one in observations):
+        why = pause.told(node.pause_note, utc)
+        if why is not None:
+            yield node.name, why
+
+
+def _kept_off(observations: Sequence[Observation], scene: Scene) -> Iterator[Finding]:
+    if scene.paused_why is not None:
+        text = f"fencing is paused: {scene.paused_why}"
+        yield Finding("pause", "all nodes", Level.WARN, text, ("fencer resume",))
+    for name, why in _paused(observations, scene.utc):
+        yield Finding("pause", name, Level.WARN, f"fencing is paused: {why}", (f"fencer resume {name}",))
+    for window in scene.windows:
+        yield Finding("maintenance", "", Level.NOTE, window)
+    excluded = [one.node.name for one in observations if one.node.excluded]
     if excluded:
         about = count(len(excluded), "node")
         yield Finding("excluded", about, Level.NOTE, f"by annotation: {listing(excluded)}")

@@ -111,14 +111,14 @@ class Counting:
         asked = self._leases.in_question(views, scene.evidence, directory)
         nodes, beats = self._leases.read(views, asked | {name})
         scene.nodes, scene.directory = scene.nodes | nodes, directory
-        scene.paused_why, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
+        scene.pause_note, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
         scene.counted_s, self._counted = began_s, scene
 
     def _take_told(self, scene: Scene) -> None:
         """Take into account what was told since the nodes were counted. Whether fencing is paused is read."""
         pause = self._api(self._world.cluster.pause, COUNTING)
         self._take_newer(scene, self._api(self._world.cluster.nodes, COUNTING).views)
-        scene.paused_why, scene.utc = pause.why, pause.utc
+        scene.pause_note, scene.utc = pause.why, pause.utc
 
     def _take_newer(self, scene: Scene, views: Collection[NodeView]) -> None:
         scene.fleet, now_s = None, self._world.clock.now_s()
@@ -139,20 +139,20 @@ class Counting:
         scene.nodes[node.name], scene.fleet = node, None
         self._memory.live.pop(node.uid, None)
 
-    def take_in(self, scene: Scene, node: NodeView, paused_why: str | None) -> None:
+    def take_in(self, scene: Scene, node: NodeView, pause_note: str | None) -> None:
         """Put what was just read into the scene; sum up again only if that makes a difference.
 
         Args:
             scene: Of this pass.
             node: The node that was read.
-            paused_why: Why fencing is paused, as of then; None: it is not.
+            pause_note: The text of the pause annotation then; None: there is none.
         """
-        before, paused_before = scene.nodes.get(node.name), scene.paused_why
-        scene.nodes[node.name], scene.paused_why = node, paused_why
+        before, paused_before = scene.nodes.get(node.name), scene.pause_note
+        scene.nodes[node.name], scene.pause_note = node, pause_note
         if (
             before is None
             or _for_others(before, self._policy) != _for_others(node, self._policy)
-            or paused_before != paused_why
+            or paused_before != pause_note
         ):
             scene.fleet = None
 

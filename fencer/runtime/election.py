@@ -8,7 +8,6 @@ rules are in `fencer.core.election`; here they are put to the API again and agai
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -115,8 +114,9 @@ class Campaigns:
         unknown = [endpoint for endpoint in self._hypervisors if endpoint not in self._names]
         calls = {endpoint: self._hypervisors[endpoint].describe for endpoint in unknown}
         for endpoint, told in self._asker.ask_all(calls, LEARN_S, patient=True).items():
-            if isinstance(told, FencerError):
-                self._lacks[endpoint] = _Lack(f"{endpoint} has not said yet who it is: {told}", lasts=False)
+            if isinstance(told, FencerError) or told.identity is None:
+                why = told if isinstance(told, FencerError) else "; ".join(told.problems)
+                self._lacks[endpoint] = _Lack(f"{endpoint} has not said yet who it is: {why}", lasts=False)
             else:
                 self._names[endpoint] = name_of(endpoint, told)
         return LEARN_S
@@ -198,35 +198,3 @@ def name_of(endpoint: str, told: EndpointInfo) -> str:
 
 def _waits(record: LeaseRecord) -> str:
     return "" if record.holder else f"lease {record.name} is new: nobody holds it yet"
-
-
-class Beside:
-    """Runs steps on threads of their own, until it is closed.
-
-    Args:
-        steps: Each returns in how many seconds it is to be called again.
-    """
-
-    def __init__(self, steps: Sequence[Callable[[], float]]) -> None:
-        self._over = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._run, args=(step,), name=f"fencer-beside-{number}", daemon=True)
-            for number, step in enumerate(steps)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def _run(self, step: Callable[[], float]) -> None:
-        while not self._over.is_set():
-            try:
-                rest_s = step()
-            except Exception:
-                log.exception("a bug beside the passes: no power order is given until this goes on")
-                rest_s = RETRY_S
-            self._over.wait(rest_s)
-
-    def close(self, patience_s: float) -> None:
-        """Begin no step any more, and wait for those that go on, for so long at most."""
-        self._over.set()
-        for thread in self._threads:
-            thread.join(patience_s)

@@ -303,13 +303,13 @@ class Executor:
             ClusterConflict: others have used them up meanwhile.
             ClusterError: that could not be told.
         """
-        fleet, uid = observation.fleet, observation.node.uid
+        fleet, utc = observation.fleet, observation.utc
         by_word = observation.word.over_brake_why is not None
 
-        def fits(ledger: Ledger) -> bool:
-            return by_word or fits_brake(fleet, self._policy, uid, ledger.at(observation.utc).slots)
+        def fits(uid: str, ledger: Ledger) -> bool:
+            return by_word or fits_brake(fleet, self._policy, uid, ledger.at(utc).slots)
 
-        self._ledger.reserve(uid, observation.utc, fits)
+        self._ledger.reserve(observation.node.uid, utc, fits, self._memory.due)
 
     def _take_window(self, observation: Observation, guest: GuestRef) -> Callable[[], None]:
         """Note a power order before it is given: all agents wait for the window then.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from fencer.core.election import CLUSTER_LEASE, LeaseRecord
@@ -57,13 +57,16 @@ class SharedLedger:
         """
         self._page = self._read(utc)
 
-    def reserve(self, uid: str, utc: str, fits: Callable[[Ledger], bool]) -> None:
-        """Reserve a slot of the brake.
+    def reserve(
+        self, uid: str, utc: str, fits: Callable[[str, Ledger], bool], beside: Collection[str] = ()
+    ) -> None:
+        """Reserve a slot of the brake; and with the same write for those that wait for one, if there is.
 
         Args:
             uid: Of the node that is about to be fenced.
             utc: The API server's clock.
-            fits: Whether there still is one, once others have written.
+            fits: Whether there still is one for a node, once others have written.
+            beside: Nodes, by UID, that this agent is about to fence next.
 
         Raises:
             ClusterConflict: there is none any more.
@@ -71,9 +74,17 @@ class SharedLedger:
         """
 
         def entry(ledger: Ledger) -> Ledger | None:
-            full = len(ledger.at(utc).slots) >= MOST_SLOTS
-            return ledger.with_slot(uid, utc) if fits(ledger) and not full else None
+            for one in (uid, *sorted(beside)):
+                if ledger.has_slot(one, utc):
+                    continue
+                if len(ledger.at(utc).slots) < MOST_SLOTS and fits(one, ledger):
+                    ledger = ledger.with_slot(one, utc)
+                elif one == uid:
+                    return None
+            return ledger
 
+        if self._page is not None and self._page.ledger.has_slot(uid, utc):
+            return
         self._write(entry, utc, "other agents have used up what max_fenced allows")
 
     def take_window(self, order: PowerOrder, fits: Callable[[Ledger], bool]) -> PowerOrder | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fencer.core import pause
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Directory
 from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, Judged, NodeView
@@ -37,6 +38,8 @@ class Memory:
         killed: Guests, by key, that it stopped: whether that must have taken a kill of their process.
         stops_failed: Guests, by key, that it could not stop: when it last tried, how often, the answer, and
             whether it was to throw saved memory away.
+        ran_since: Nodes, by UID, whose guests ran again after a stop that was claimed: the id of that claim.
+        due: Nodes, by UID, that wait for their turn to be fenced.
         asked: When it asked the guest of a node (by the node's UID and boot id) to shut down or to start.
         stalls: When each endpoint's storage was last seen stalled.
         fenced: Nodes, by UID, as they were last seen with our taint and mark, in case one is deleted.
@@ -55,6 +58,8 @@ class Memory:
     last_stop_s: float | None = None
     killed: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     stops_failed: dict[tuple[str, str, str], tuple[float, int, str, bool]] = field(default_factory=dict)
+    ran_since: dict[str, str] = field(default_factory=dict)
+    due: set[str] = field(default_factory=set)
     asked: dict[tuple[str, str], float] = field(default_factory=dict)
     stalls: dict[str, float] = field(default_factory=dict)
     fenced: dict[str, NodeView] = field(default_factory=dict)
@@ -78,7 +83,8 @@ class Scene:
         directory: Which guest may be which node.
         utc: The API server's clock.
         now_s: The agent's clock when the cluster had answered.
-        paused_why: Set when fencing is paused for the whole cluster.
+        pause_note: The text of the pause annotation on kube-system; None: there is none. See `paused_why`.
+        windows: The maintenance windows that are open, for people.
         fleet: The summary; None: it has to be made again.
         lost: Endpoints of one host each that do not answer, while all others do.
         waited: A guest whose reading had hung was asked again in this pass: once is enough.
@@ -97,7 +103,8 @@ class Scene:
     directory: Directory
     utc: str
     now_s: float
-    paused_why: str | None
+    pause_note: str | None
+    windows: tuple[str, ...] = ()
     fleet: Fleet | None = None
     lost: frozenset[str] = frozenset()
     waited: bool = False
@@ -107,3 +114,8 @@ class Scene:
     views: dict[str, NodeView] = field(default_factory=dict)
     calm: dict[str, Judged] = field(default_factory=dict)
     counted_s: float = float("-inf")
+
+    @property
+    def paused_why(self) -> str | None:
+        """Why fencing is paused for the whole cluster, and until when, for people; None: it is not."""
+        return pause.told(self.pause_note, self.utc)

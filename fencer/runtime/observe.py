@@ -15,6 +15,7 @@ from fencer.core.election import Tenure
 from fencer.core.fleet import heard, may_be_alive
 from fencer.core.history import aged, listen, remember
 from fencer.core.identity import AT_REST, Rules, leftover, may_have_become
+from fencer.core.maintenance import told
 from fencer.core.model import (
     Binding,
     Candidate,
@@ -72,7 +73,8 @@ class Observer:
         self._leases = Leases(world, policy, shared)
         self._index = Index(world, rules, shared.memory)
         self.counting = Counting(world, policy, shared, self._leases, self._index)
-        self._paused_why: str | None = None
+        self._hands_off: tuple[object, ...] = ()
+        """What kept fencer from acting at the last look, no matter on which node."""
 
     def look(self, *, sparing: bool = False) -> Scene:
         """Look at everything from afar: one sweep per endpoint, the nodes, and leases.
@@ -114,13 +116,15 @@ class Observer:
             directory=directory,
             utc=beats.utc,
             now_s=now_s,
-            paused_why=beats.paused_why,
+            pause_note=beats.paused_why,
+            windows=told(self._policy.maintenance, beats.utc),
             lost=self._reader.lost(sweeps),
             since_last_s=max(0.0, self._looks_s[1] - self._seen_since_s),
             views={view.name: view for view in views},
         )
-        self._keep_calm(scene, calm if beats.paused_why == self._paused_why else {})
-        self._paused_why = beats.paused_why
+        hands_off = (scene.paused_why, scene.windows)
+        self._keep_calm(scene, calm if hands_off == self._hands_off else {})
+        self._hands_off = hands_off
         scene.evidence |= self._still_absent(now_s)
         self._remember_all(scene)
         return scene
@@ -189,7 +193,7 @@ class Observer:
             killed=self._memory.killed.get(candidates[0].guest.key) if candidates else None,
             stop_failed=self._stop_failed(candidates, scene.now_s),
             fenced_guest=self._reader.fenced_from_afar(scene, node, candidates),
-            stopped_as=left_as(node, scene.utc),
+            stopped_as=self._stopped_as(node, scene.utc),
             tenure=self._tenure(candidates),
             asked_s=self._asked_s(node, scene.now_s),
             looked_s=scene.now_s - self._memory.looked.get(node.uid, float("-inf")),
@@ -240,7 +244,7 @@ class Observer:
             killed=None if key is None else self._memory.killed.get(key),
             stop_failed=self._stop_failed(candidates, now_s),
             fenced_guest=self._reader.read_fenced(scene, node, candidates),
-            stopped_as=left_as(node, fact.utc),
+            stopped_as=self._stopped_as(node, fact.utc),
             tenure=self._tenure(candidates),
             asked_s=self._asked_s(node, now_s),
             looked_s=0.0,
@@ -398,6 +402,10 @@ class Observer:
         failed = self._memory.stops_failed.get(candidates[0].guest.key) if candidates else None
         return None if failed is None else StopFailed(now_s - failed[0], *failed[1:])
 
+    def _stopped_as(self, node: NodeView, utc: str) -> str | None:
+        """Return in which incarnation an agent's own stop has left the guest, unless it has run since."""
+        return None if self._memory.ran_since.get(node.uid) == node.claim else left_as(node, utc)
+
     def _tenure(self, candidates: tuple[Candidate, ...]) -> Tenure | None:
         election = self._world.election
         return election.tenure(candidates[0].guest.endpoint) if election and candidates else None
@@ -410,6 +418,8 @@ class Observer:
         """Take in a reading as far as it is believed."""
         if evidence is not None and evidence.power_state is PowerState.RUNNING:
             self._memory.killed.pop(evidence.guest.key, None)
+            if node.left is not None:
+                self._memory.ran_since[node.uid] = node.claim
         if evidence is not None and (evidence.gone or node.ready is True):
             self._memory.stops_failed.pop(evidence.guest.key, None)
         if node.fenced:
@@ -436,7 +446,10 @@ class Observer:
             self._remember(scene, node, self._believed(node, reading), scene.now_s)
         memory = self._memory
         uids |= memory.pursued.keys()
-        memories: tuple[dict[str, Any], ...] = (memory.leases, memory.guests, memory.looked, memory.live)
+        memories: tuple[dict[str, Any], ...] = (
+            *(memory.leases, memory.guests, memory.looked, memory.live),
+            memory.ran_since,
+        )
         for known in memories:
             for forgotten in known.keys() - uids:
                 del known[forgotten]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from fencer.core.decide import decide
@@ -316,7 +316,7 @@ class Agent:
             none.
         """
         came_s = self._world.clock.now_s()
-        with ExitStack() as alone:
+        with ExitStack() as alone, self._waiting(observation, decision):
             alone.enter_context(self._world.asker.alone("counting"))
             if self._world.clock.now_s() - came_s > self._policy.evidence_max_age_s / 2:
                 return replace(observation, close=False), decision, None
@@ -335,6 +335,17 @@ class Agent:
         if isinstance(done, Happened) and done.changed:  # of any other failure nobody knows what came
             self.observer.counting.discount(scene, observation.node)
         return observation, decision, done
+
+    @contextmanager
+    def _waiting(self, observation: Observation, decision: Decision) -> Iterator[None]:
+        """Count a node among those that wait for their turn to be fenced."""
+        due, uid = self.shared.memory.due, observation.node.uid
+        if any(isinstance(action, TaintNode) for action in decision.actions):
+            due.add(uid)
+        try:
+            yield
+        finally:
+            due.discard(uid)
 
     def _concluded(self, observation: Observation, decision: Decision, failed: str = "") -> Judged:
         """Tell what became of a node, and remember it, and when it has to be looked at again."""

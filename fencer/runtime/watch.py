@@ -91,6 +91,7 @@ def sight(done: Pass, world: World) -> Sight:
         dict(scene.errors),
         scene.malformed,
         scene.paused_why,
+        scene.windows,
         scene.utc,
         world.clock.now_s(),
     )
@@ -119,6 +120,7 @@ class News:
         self._outages.look(done.scene.errors, {API, *self._world.hypervisors})
         self._tell(unreadable(done.scene.malformed), "all nodes can be read again")
         self._tell(paused(done.scene.paused_why), "fencing goes on: its pause is over")
+        self._tell("; ".join(done.scene.windows), "no maintenance window is open any more")
         self._tell(held_back(done.judged.values()), "the brake holds no node back any more")
 
     def _tell(self, text: str, over: str) -> None:
@@ -140,10 +142,7 @@ def paused(why: str | None) -> str:
     """Say that a person has paused all fencing, and what ends that; empty: nobody has."""
     if why is None:
         return ""
-    ends = "`kubectl annotate namespace kube-system fencer.dev/pause-` ends that"
-    return (
-        f"fencing is paused ({why or 'no reason given'}): nothing is fenced, and no fence is lifted; {ends}"
-    )
+    return f"fencing is paused: {why}: nothing is fenced, and no fence is lifted; `fencer resume` ends that"
 
 
 def held_back(judged: Collection[Judged]) -> str:

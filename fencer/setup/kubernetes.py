@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fencer.cluster.names import TOKENS
 from fencer.core.standing import NOTES
 from fencer.errors import ConfigError
 from fencer.setup.files import ADMISSION_POLICY, ATTACHMENTS, DRAIN, RBAC, packaged
+from fencer.setup.leases import HypervisorLease, leases_manifest
 
 NAMESPACE = "fencer"
 """The namespace in the manifest as it is packaged."""
@@ -73,20 +75,24 @@ def _moved(text: str, namespace: str) -> str:
     return text.replace(f"kubectl -n {NAMESPACE} ", f"kubectl -n {namespace} ")
 
 
-def removal(namespace: str, looked: str, *, policy: bool = True) -> str:
-    """Return, for ``kubectl delete``, the names of all objects that `manifest` makes, and the key.
+def removal(
+    namespace: str, looked: str, leases: Sequence[HypervisorLease] = (), *, policy: bool = True
+) -> str:
+    """Return, for ``kubectl delete``, the names of all objects that were made, and the key.
 
     A namespace other than fencer's own is left: it may hold more.
 
     Args:
         namespace: The account's.
         looked: A sentence on where was looked before, and that nothing is left there.
+        leases: Of the hypervisors that the configuration names. Those that others name go with the namespace.
         policy: The admission policy goes as well: Kubernetes 1.30 or newer.
 
     Raises:
         ConfigError: this cannot be a namespace's name.
     """
-    objects = [*_objects(manifest(namespace, replace(ALL, policy=policy))), _KEY]
+    text = manifest(namespace, replace(ALL, policy=policy)) + leases_manifest(leases, namespace)
+    objects = [*_objects(text), _KEY]
     last = f"v1 Namespace {NAMESPACE}"
     named = [one for one in objects if not one.startswith("v1 Namespace ")]
     head = [
@@ -95,6 +101,7 @@ def removal(namespace: str, looked: str, *, policy: bool = True) -> str:
         "# Stop every fencer of this cluster first: nobody could lift a fence that one sets from now on.",
         "# To remove what fencer noted on Nodes: kubectl annotate nodes --all "
         + " ".join(f"{note}-" for note in NOTES),
+        f"# The namespace {NAMESPACE} goes with all that is in it: the Leases of all hypervisors, too.",
     ]
     if namespace != NAMESPACE:
         goes = f"kubectl delete namespace {namespace}"

@@ -22,6 +22,7 @@ from fencer.simulation.leases import SimulatedLeases
 from fencer.simulation.nodes import SimulatedNode
 from fencer.simulation.objects import Api, ApiNode, ApiObject
 from fencer.simulation.passages import revert, take_snapshot
+from fencer.simulation.pauser import SimulatedPauser
 from fencer.simulation.surveyor import SimulatedSurveyor
 from fencer.simulation.timeline import Timeline
 from fencer.simulation.workloads import Workload
@@ -117,6 +118,7 @@ class Simulation:
         self.cluster = SimulatedCluster(self.api)
         self.leases = SimulatedLeases(self.api)
         self.surveyor = SimulatedSurveyor(self.api, self.cluster)
+        self.pauser = SimulatedPauser(self.api)
         self.hypervisors = {
             endpoint: SimulatedHypervisor(endpoint, self.world, tells_cold=shape.tells_cold)
             for endpoint in (shape.endpoint, *shape.further)
@@ -144,7 +146,7 @@ class Simulation:
     def lease_of(self, endpoint: str) -> str:
         """Return the name of the Lease of an endpoint's hypervisor."""
         info = self.hypervisors[endpoint].describe()
-        return lease_name(info.kind, info.identity)
+        return lease_name(info.kind, info.identity or "")
 
     def witness(self, host: str) -> SimulatedPower:
         """Return the power witness of a host."""

@@ -383,6 +383,7 @@ def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
         taints=node.taints,
         unschedulable=node.unschedulable,
         excluded=written.excluded(notes.get(written.EXCLUDE)),
+        pause_note=notes.get(written.PAUSE),
         roles=node.roles,
         binding=written.read_binding(notes.get(written.BINDING), seal),
         mark=written.read_mark(notes.get(written.MARK), seal),

@@ -84,7 +84,7 @@ class Truth:
         """Guest → when its memory came to be, or came back."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
         for hypervisor in simulation.hypervisors.values():
-            hypervisor.on_stop.append(self.cut_off)
+            hypervisor.on_stop += [self.cut_off, self._hold_against_window]
         simulation.world.on_power.append(self._note_power)
         simulation.api.watchers.append(self._changed)
 
@@ -165,7 +165,6 @@ class Truth:
             if self._policy.resumed_guest is not ResumedGuest.STOP:
                 self._breach(guest.node, "its guest is stopped under its fence, which nobody asked for")
             return
-        self._hold_against_window(guest.node, now_s)
         paused_s = now_s - self._paused_since_s.get(guest.name, -math.inf)
         if guest.power is PowerState.PAUSED and paused_s < self._policy.paused_for_s:
             self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
@@ -225,11 +224,12 @@ class Truth:
         if len(young) > self._limit:
             self._breach(name, f"the brake is at {self._limit}, and this is fence {len(young)}")
 
-    def _hold_against_window(self, node: str, now_s: float) -> None:
-        """However many agents there are, they end one guest at a time."""
+    def _hold_against_window(self, guest: Guest) -> None:
+        """However many agents there are, they end one guest at a time; but old memory at once."""
+        now_s = self._simulation.clock.now_s()
         ago_s, self._last_cut_s = now_s - self._last_cut_s, now_s
-        if ago_s < self._policy.power_window_s - WHOLE_SECONDS_S:
-            self._breach(node, f"its guest is stopped {ago_s:.1f} s after another one")
+        if ago_s < self._policy.power_window_s - WHOLE_SECONDS_S and guest.node not in self._ours:
+            self._breach(guest.node, f"its guest is stopped {ago_s:.1f} s after another one")
 
     def _hold_against_silence(self, name: str) -> None:
         """While nobody at all is heard, the path to the nodes is the suspect, and nobody is fenced."""

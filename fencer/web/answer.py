@@ -192,13 +192,15 @@ def _of_sight(
         told = f"{unticked(listing(names, 4))}: see why below"
         yield Line(Tone.DOUBTFUL, f"{count(len(names), 'node')} unguarded", told)
     if sight.paused_why is not None:
-        why = unticked(sight.paused_why) or "no reason given"
+        why = unticked(sight.paused_why)
         yield Line(
             Tone.DOUBTFUL,
             "PAUSED",
-            f"fencing is paused ({why}): nothing is fenced, and no fence is lifted; "
+            f"fencing is paused: {why}: nothing is fenced, and no fence is lifted; "
             f"{WAYS[Reason.FENCING_PAUSED]} ends that",
         )
+    for window in sight.windows:
+        yield Line(Tone.DOUBTFUL, "MAINTENANCE", unticked(window))
 
 
 def _worst(running: Sequence[Judged]) -> Tone:

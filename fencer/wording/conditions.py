@@ -52,7 +52,7 @@ WORDS: dict[Condition, str] = {
 """Each completes "3 nodes: 1 …"."""
 
 PLAIN = frozenset({Condition.HEALTHY, Condition.PAUSED})
-"""Nothing to say about one node: it is healthy, and if fencing is paused, that is said of all."""
+"""Nothing to say about one node: it is healthy; that fencing is paused, or a window open, is said of all."""
 
 OF_REASON: dict[Reason, Condition] = {
     Reason.OBSERVE_MODE: Condition.ONLY_OBSERVED,
@@ -80,6 +80,8 @@ OF_VERDICT: dict[Verdict, Condition] = {
 AT_EASE: dict[Reason, Condition] = {
     Reason.FENCING_PAUSED: Condition.PAUSED,
     Reason.NODE_EXCLUDED: Condition.EXCLUDED,
+    Reason.NODE_PAUSED: Condition.EXCLUDED,
+    Reason.MAINTENANCE: Condition.PAUSED,
 }
 """Refusals that say nothing about a node, while it is Ready."""
 

@@ -119,8 +119,8 @@ ACTIONS: dict[type[Deed], tuple[EventReason | None, str]] = {
 """What an action is told under when it was done (None: it is no news), and what could not be done if not."""
 
 
-NO_CASE = frozenset({Reason.NOTHING_TO_CLEAR, Reason.NOT_FENCED})
-"""Refusals because there is nothing to do: no person is needed."""
+NO_CASE = frozenset({Reason.NOTHING_TO_CLEAR, Reason.NOT_FENCED, Reason.MAINTENANCE})
+"""Refusals because there is nothing to do, or not now, by the configuration: no person is needed."""
 
 
 def needs_a_person(decision: Decision) -> bool:

@@ -71,7 +71,7 @@ def _climb_past(observation: Observation, policy: Policy) -> tuple[Decision | No
     """Climb the ladder past all that one look cannot tell; return how it ends, and its conditions."""
     conditions: list[str] = []
     observation = spoken_for(observation, policy)
-    begun = begin(observation)
+    begun = begin(observation, policy)
     if isinstance(begun, Decision):
         return None, conditions
     subject, opening = begun

@@ -89,8 +89,16 @@ TEXTS: dict[Reason, Text] = {
         "the note about its hypervisor cannot be read", "the fencer version that wrote it"
     ),
     Reason.STORAGE_STALL: Text("storage errors pause several guests", "storage that works"),
-    Reason.FENCING_PAUSED: Text("fencing is paused", "the pause annotation taken off kube-system"),
+    Reason.FENCING_PAUSED: Text(
+        "fencing is paused", "the pause to end, or its annotation taken off kube-system"
+    ),
     Reason.NODE_EXCLUDED: Text("the node is excluded from fencing", "the exclude annotation taken off"),
+    Reason.NODE_PAUSED: Text(
+        "fencing is paused for this node", "the pause to end, or its annotation taken off the node"
+    ),
+    Reason.MAINTENANCE: Text(
+        "a maintenance window is open: fencer begins nothing by itself", "its end, or the same done by hand"
+    ),
     Reason.OBSERVE_MODE: Text(
         "fencer would act, but it only observes",
         "the same done by hand, or `mode: armed` before a node dies",

@@ -37,6 +37,7 @@ LINKS = frozenset(
         Reason.SETTLING,
         Reason.SETTLED,
         Reason.FENCING_PAUSED,
+        Reason.MAINTENANCE,
     }
 )
 """What only leads from one step to the next: the action that follows says as much. A pause is told once, and

@@ -56,8 +56,10 @@ WAYS: dict[Reason, str] = {
     ),
     Reason.SILENCE_TOO_SHORT: "`fencer fence {node}` waits only until its next sign of life is overdue",
     Reason.FALL_UNSEEN: "`fencer fence {node}`, or a `lease_silent_s` of more than 0 in {path}",
-    Reason.FENCING_PAUSED: "`kubectl annotate namespace kube-system fencer.dev/pause-`",
+    Reason.FENCING_PAUSED: "`fencer resume`, or `kubectl annotate namespace kube-system fencer.dev/pause-`",
     Reason.NODE_EXCLUDED: "`kubectl annotate node {node} fencer.dev/exclude-`",
+    Reason.NODE_PAUSED: "`fencer resume {node}`, or `kubectl annotate node {node} fencer.dev/pause-`",
+    Reason.MAINTENANCE: "`fencer fence {node}` does not wait for its end",
     Reason.OBSERVE_MODE: (
         "`fencer fence {node} --guest {guest}`, if you are sure that this guest is the node; for the next "
         "time, `mode: armed` in {path}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -26,12 +27,16 @@ from fencer.ports import (
     Cluster,
     ClusterInfo,
     Credential,
+    Election,
     Evictor,
     Hypervisor,
+    LeaseStore,
+    Pauser,
     Surveyor,
 )
 from fencer.preflight.home import Home
 from fencer.reporting.several import SeveralReporters
+from fencer.runtime.beside import Beside
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape, Simulation
@@ -62,6 +67,11 @@ class OwnAccount:
     unwatched: ClusterError | None = None
     """Why its nodes cannot be watched."""
     others: Sequence[Credential] = ()
+    unpatched: frozenset[str] = frozenset()
+    """Leases that it may read, and not patch."""
+
+    def missing_lease_rights(self, lease: str) -> Sequence[str]:
+        return [f"patch leases {lease} in fencer"] if lease in self.unpatched else []
 
     def missing_attachment_rights(self) -> Sequence[str]:
         return self.missing
@@ -117,6 +127,8 @@ class Lab(Wiring):
         self.rules = self.simulation.rules() if power else replace(self.simulation.rules(), admitted={})
         self.broken: dict[str, str] = {}
         """Endpoint → why its adapter cannot be built."""
+        self.kubeconfigs: list[ClusterSettings] = []
+        """With which a pause was written."""
         self.journal: Path | None = None
         self.web: WebSettings | None = None
         self.web_trouble = ""
@@ -133,6 +145,8 @@ class Lab(Wiring):
         self.tools: dict[str, str] = {}
         """Program of this machine → what it prints."""
         self.own = OwnAccount()
+        self.election: Election | None = None
+        """Of the agent that watches; None: no other one is thought of."""
         self.hook = HookSettings()
         self.rested_s = 0.0
         self._person_there = person_there
@@ -169,7 +183,15 @@ class Lab(Wiring):
 
     def _world(self) -> World:
         simulation = self.simulation
-        return World(simulation.cluster, simulation.hypervisors, simulation.asker, simulation.clock, Quiet())
+        return World(
+            simulation.cluster,
+            simulation.hypervisors,
+            simulation.asker,
+            simulation.clock,
+            Quiet(),
+            leases=simulation.leases,
+            election=self.election,
+        )
 
     def _watched_world(self) -> World:
         world = self._world()
@@ -226,11 +248,38 @@ class Lab(Wiring):
             raise ConfigError(self.broken["kubernetes"])
         return self.simulation.cluster
 
+    def pauser(self, settings: ClusterSettings) -> Pauser:
+        self.kubeconfigs.append(settings)
+        return self.simulation.pauser
+
     def evictor(self, _config: Config) -> Evictor:
         return self.simulation.cluster
 
     def account(self, _config: Config) -> Account:
         return self.own
+
+    def leases(self, _config: Config) -> LeaseStore:
+        return self.simulation.leases
+
+    def beside(self, steps: Sequence[Callable[[], float]]) -> Beside:
+        clock = self.simulation.clock
+
+        class Strands(Beside):
+            """The same in virtual time."""
+
+            def __init__(self) -> None:
+                self.over = False
+                for step in steps:
+                    clock.spawn(partial(self.go_on, step))
+
+            def go_on(self, step: Callable[[], float]) -> None:
+                while not self.over:
+                    clock.advance(step())
+
+            def close(self, patience_s: float) -> None:  # noqa: ARG002 - as the real one has it
+                self.over = True
+
+        return Strands()
 
     def surveyor(self, _config: Config) -> Surveyor:
         return self.simulation.surveyor

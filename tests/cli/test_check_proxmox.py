@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from fencer.cli.wire import Wiring
 from fencer.config.settings import ProxmoxEndpoint
 from fencer.core.identity import Admission
 from fencer.runtime.clock import SystemClock
+from fencer.runtime.election import name_of
 from fencer.runtime.workers import ThreadAsker
 from tests.cli.lab import Lab
 from tests.support.pve import PveCluster, PveServers
@@ -41,6 +43,12 @@ class Beginner(Lab):
         self.written = {}
         self.groups: frozenset[str] = frozenset()
         """By which power is admitted; none: by all UUIDs."""
+
+    def leases(self, config):
+        for endpoint in config.endpoints:
+            with closing(self.hypervisor(endpoint, self.clock())) as port:
+                self.simulation.leases.make(name_of(endpoint.name, port.describe()))
+        return super().leases(config)
 
     def grant(self, *privileges: str, path: str = "/") -> None:
         """Set what the token may do."""

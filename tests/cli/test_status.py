@@ -70,7 +70,10 @@ class TestProblemsFirst:
         lab = fleet()
         lab.simulation.api.paused_why = "storage work"
         said = lab.run("status").output.splitlines()
-        assert said[1:] == ["fencing is paused: storage work", "23 nodes: 23 paused; --all shows them"]
+        assert said[1:] == [
+            "fencing is paused: storage work; `fencer resume` ends that",
+            "23 nodes: 23 paused; --all shows them",
+        ]
 
     def test_data_is_complete_and_counted_whatever_a_table_leaves_out(self):
         lab = fleet()

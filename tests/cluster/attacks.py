@@ -7,17 +7,29 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fencer.cluster.kubernetes import KubernetesCluster
+from fencer.cluster.leases import read_record, written
 from fencer.core import annotations as keys
 from fencer.core.model import Binding, Cordon, FenceMark, GuestRef
 from tests.cluster.guard import FAILED, SECRETS, send
-from tests.support.backstage import ATTACHMENTS, BUDGETS, CLAIMS, LEASES, MERGE, NODES, PODS, ApiBackstage
+from tests.support.backstage import (
+    ATTACHMENTS,
+    BUDGETS,
+    CLAIMS,
+    LEASES,
+    MERGE,
+    NODES,
+    OUR_LEASES,
+    PODS,
+    ApiBackstage,
+)
 from tests.support.controlplane import ControlPlane, Response
 
 EVENTS = "/api/v1/namespaces/default/events"
+LEASE = f"{OUR_LEASES}/fencer-cluster"
 GUEST = GuestRef("lab", "101", "6f1c0000-0000-4000-8000-0000000000e2", "k8s-4")
 MARK = FenceMark("i-1", "2026-11-20T10:41:12Z", "boot-1", GUEST, "fencer@pve2")
 CORDON = Cordon("drain", "boot-1", "2026-11-20T10:55:00Z")
@@ -124,11 +136,16 @@ class Scene:
         """Make a Secret as fencer's account, as a dry run: that the real key is made is not this test's."""
         return self.send("POST", f"{SECRETS}?dryRun=All", body)
 
+    def lease(self, body: Mapping[str, Any]) -> Response:
+        """Patch fencer's Lease of the cluster as fencer's account, as it is now."""
+        self.admin.send("PATCH", LEASE, {"metadata": {"annotations": {"example.com/theirs": "1"}}})
+        return self.send("PATCH", LEASE, {"spec": {"leaseDurationSeconds": 15}} | dict(body))
+
     # -- what there is to be harmed ------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """Return the node, the pod and the attachment without what the API server counts."""
-        paths = (f"{NODES}/{self.node}", f"{PODS}/{self.pod}", f"{ATTACHMENTS}/{self.node}-va")
+        paths = (f"{NODES}/{self.node}", f"{PODS}/{self.pod}", f"{ATTACHMENTS}/{self.node}-va", LEASE)
         found = {path: self.api.request("GET", path).body for path in paths}
         for one in found.values():
             one["metadata"].pop("resourceVersion", None)
@@ -140,6 +157,7 @@ _KEYS = {
     "cordon": keys.CORDON,
     "applied_by": keys.APPLIED_BY,
     "exclude": keys.EXCLUDE,
+    "pause": keys.PAUSE,
     "binding": keys.BINDING,
     "doubts": keys.DOUBTS,
     "incident": keys.INCIDENT,
@@ -419,6 +437,20 @@ def _event(node: str) -> dict[str, Any]:
         "type": "Normal",
         "reason": "Forged",
     }
+
+
+def _led(scene: Scene) -> Response:
+    """Take the Lease, renew it with a note, and give it back, as fencer does."""
+    answer = None
+    held = "2026-11-20T10:41:12.000001Z"
+    for holder, notes in (("fencer@a/1/2", {}), ("fencer@a/1/2", {"fencer.dev/brake": "{}"}), ("", {})):
+        found = read_record(scene.admin.send("GET", LEASE), "fencer-cluster", "")
+        kept = {key: note for key, note in found.notes.items() if not key.startswith("fencer.dev/")}
+        record = replace(found, holder=holder, acquired=held, renewed=held, notes={**kept, **notes})
+        answer = scene.send("PATCH", LEASE, written(record), "application/strategic-merge-patch+json")
+        assert answer.status < 300, answer
+    assert answer is not None
+    return answer
 
 
 def _key_is_there(scene: Scene) -> Response:
@@ -701,6 +733,7 @@ ROWS = (
     refused(
         "patch nodes", "take over fencer.dev/exclude", lambda s: s.note(exclude="true"), NODES_BY, "exclude"
     ),
+    refused("patch nodes", "pause a node, or lift its pause", lambda s: s.note(pause="1"), NODES_BY, "pause"),
     refused(
         "patch nodes",
         "any other fencer.dev/ annotation",
@@ -942,6 +975,89 @@ ROWS = (
         lambda s: s.send("PATCH", f"{LEASES}/{s.node}", {}),
         RBAC,
     ),
+    allowed(
+        "get leases fencer-cluster in fencer",
+        "read it",
+        lambda s: s.send("GET", LEASE),
+        "what agents share; each hypervisor's Lease likewise, by a role of its own",
+    ),
+    allowed(
+        "patch leases fencer-cluster in fencer",
+        "take a Lease, renew it, leave notes on it, give it back: all that fencer writes",
+        _led,
+        "one agent gives a hypervisor its orders",
+    ),
+    left(
+        "patch leases fencer-cluster in fencer",
+        "take a Lease from whoever holds it, again and again",
+        lambda s: s.lease({"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 15}}),
+        "all agents have this one account: nobody gives power orders then; guests that ended are fenced",
+    ),
+    left(
+        "patch leases fencer-cluster in fencer",
+        "forge or erase what agents share: the last power order, and who is about to fence",
+        lambda s: s.lease(
+            {"metadata": {"annotations": {"fencer.dev/brake": None, "fencer.dev/last-power": "{}"}}}
+        ),
+        "all agents have this one account, and each writes there for itself",
+    ),
+    *(
+        refused(
+            "patch leases fencer-cluster in fencer",
+            tried,
+            lambda s, body=body: s.lease(body),
+            "fencer-leases",
+            words,
+        )
+        for tried, body, words in (
+            (
+                "change which hypervisor it is of, for people",
+                {"metadata": {"annotations": {"fencer.dev/hypervisor": "another"}}},
+                "annotation fencer.dev/hypervisor",
+            ),
+            (
+                "change an annotation of others",
+                {"metadata": {"annotations": {"example.com/theirs": None}}},
+                "annotation example.com/theirs",
+            ),
+            ("change its labels", {"metadata": {"labels": {"a": "b"}}}, "metadata.labels"),
+            (
+                "have it kept when it is deleted",
+                {"metadata": {"finalizers": ["example.com/hold"]}},
+                "metadata.finalizers",
+            ),
+            (
+                "have it go with another object",
+                {
+                    "metadata": {
+                        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}]
+                    }
+                },
+                "metadata.ownerReferences",
+            ),
+            ("hold it for an hour", {"spec": {"leaseDurationSeconds": 3600}}, "15 seconds at most"),
+            ("hold it for ever", {"spec": {"leaseDurationSeconds": None}}, "15 seconds at most"),
+            (
+                "write a holder that no agent reads",
+                {"spec": {"holderIdentity": "x" * 501, "leaseDurationSeconds": 15}},
+                "a holder that no agent reads",
+            ),
+        )
+    ),
+    refused(
+        "get leases in fencer",
+        "read one that no role of fencer's names",
+        lambda s: s.send("GET", f"{OUR_LEASES}/other"),
+        RBAC,
+    ),
+    refused("list leases in fencer", "read all of them", lambda s: s.send("GET", OUR_LEASES), RBAC),
+    refused(
+        "create leases in fencer",
+        "make another",
+        lambda s: s.send("POST", OUR_LEASES, {"metadata": {"name": "other"}}),
+        RBAC,
+    ),
+    refused("delete leases in fencer", "delete it", lambda s: s.send("DELETE", LEASE), RBAC),
     allowed(
         "get namespaces kube-system",
         "read it",

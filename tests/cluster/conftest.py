@@ -12,7 +12,14 @@ import pytest
 import yaml
 
 from fencer.cluster.kubernetes import KubernetesCluster
-from fencer.cluster.rights import ATTACHMENT_RIGHTS, BUDGETS, DRAIN_RIGHTS, LESSER_RIGHTS, RIGHTS
+from fencer.cluster.rights import (
+    ATTACHMENT_RIGHTS,
+    BUDGETS,
+    CLUSTER_LEASE_RIGHTS,
+    DRAIN_RIGHTS,
+    LESSER_RIGHTS,
+    RIGHTS,
+)
 from fencer.cluster.settings import ClusterSettings
 from tests.cluster.standin import Behaviour, StandIn
 from tests.support.backstage import ApiBackstage
@@ -91,7 +98,8 @@ def token(bare_api: ControlPlane) -> str:
     backstage = ApiBackstage(bare_api)
     for manifest in (RBAC, *ROLES):
         apply(backstage, manifest)
-    backstage.wait_for_rights((*RIGHTS, *LESSER_RIGHTS, *DRAIN_RIGHTS, BUDGETS, *ATTACHMENT_RIGHTS), ACCOUNT)
+    rights = (*RIGHTS, *LESSER_RIGHTS, *CLUSTER_LEASE_RIGHTS, *DRAIN_RIGHTS, BUDGETS, *ATTACHMENT_RIGHTS)
+    backstage.wait_for_rights(rights, ACCOUNT)
     made = backstage.send(
         "POST",
         "/api/v1/namespaces/fencer/serviceaccounts/fencer/token",

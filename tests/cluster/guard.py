@@ -10,7 +10,7 @@ import yaml
 
 from tests.cluster.conftest import ACCOUNT, MANIFESTS, apply, collection_of
 from tests.support import wait_until
-from tests.support.backstage import MERGE, NODES, PODS, ApiBackstage
+from tests.support.backstage import MERGE, NODES, OUR_LEASES, PODS, ApiBackstage
 from tests.support.controlplane import ControlPlane, Response
 
 POLICY = MANIFESTS / "admission-policy.yaml"
@@ -27,6 +27,11 @@ PROBES = {
     "fencer-pod-status": ("PATCH", f"{PODS}/probe/status?dryRun=All", {"status": {"phase": "Unknown"}}),
     "fencer-pods": ("DELETE", f"{PODS}/probe", {"dryRun": ["All"]}),
     "fencer-evictions": ("POST", f"{PODS}/probe/eviction?dryRun=All", {"metadata": {"name": "probe"}}),
+    "fencer-leases": (
+        "PATCH",
+        f"{OUR_LEASES}/fencer-cluster?dryRun=All",
+        {"metadata": {"labels": {"a": "b"}}},
+    ),
     "fencer-secrets": ("POST", f"{SECRETS}?dryRun=All", {"metadata": {"name": "probe"}}),
 }
 

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from fencer.core.model import AttachmentView, NodeView, PodView
+from fencer.core.pause import told
 from fencer.errors import (
     ClusterConflict,
     ClusterDenied,
@@ -537,10 +538,11 @@ def test_an_older_server_does_not_tell_who_we_are(stand_in, lead_to):
 @pytest.mark.parametrize(
     ("value", "why"), [("until noon", "until noon"), (" ", "no reason given"), ("False", None)]
 )
-def test_the_pause_is_any_value_but_false(stand_in, lead_to, value, why):
+def test_the_pause_is_handed_on_as_it_is_written(stand_in, lead_to, value, why):
     version = answer({"gitVersion": "v1.36.2"})
     server = stand_in(routes({"/version": version, "/kube-system": namespace(**{"fencer.dev/pause": value})}))
-    assert lead_to(server.url).identity().paused_why == why
+    found = lead_to(server.url).pause()
+    assert (found.why, told(found.why, found.utc)) == (value, why)
 
 
 # -- what is sent -----------------------------------------------------------------------------------------

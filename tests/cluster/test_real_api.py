@@ -12,6 +12,7 @@ from fencer.cluster.kubernetes import KubernetesCluster
 from fencer.cluster.rights import (
     ATTACHMENT_RIGHTS,
     BUDGETS,
+    CLUSTER_LEASE_RIGHTS,
     DRAIN_RIGHTS,
     LESSER_RIGHTS,
     PLAN_RIGHTS,
@@ -345,7 +346,7 @@ def asked(*rights):
 
 def test_the_roles_that_the_manifest_binds_and_the_list_of_rights_are_the_same():
     bound = {document["roleRef"]["name"] for document in documents(RBAC) if "roleRef" in document}
-    assert granted(*bound) == asked(*RIGHTS, *LESSER_RIGHTS)
+    assert granted(*bound) == asked(*RIGHTS, *LESSER_RIGHTS, *CLUSTER_LEASE_RIGHTS)
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,13 @@ policy:
   poll_s: 1.5
   paused_guest: trust
   max_fenced: 2
+maintenance:
+  - days: [sat, 2026-12-24]
+    from: "22:00"
+    to: "02:00"
+    zone: Europe/Berlin
+    nodes: ["k8s-*"]
+    why: backups
 hook:
   pre_stop: drain
   budget_s: 120

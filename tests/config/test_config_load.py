@@ -26,6 +26,7 @@ from fencer.config.settings import (
     VirtualBoxEndpoint,
 )
 from fencer.core.identity import Admission, Rules
+from fencer.core.maintenance import Window
 from fencer.core.policy import Mode, PausedGuest, Policy
 from fencer.errors import ConfigError
 from fencer.hosts.settings import FenceAgentSettings
@@ -68,7 +69,15 @@ def test_everything_written_arrives(load_text):
     }
     config = load_text(FULL)
     assert config == Config(
-        policy=Policy(mode=Mode.OBSERVE, poll_s=1.5, paused_guest=PausedGuest.TRUST, max_fenced=2),
+        policy=Policy(
+            mode=Mode.OBSERVE,
+            poll_s=1.5,
+            paused_guest=PausedGuest.TRUST,
+            max_fenced=2,
+            maintenance=(
+                Window("22:00", "02:00", "Europe/Berlin", ("sat", "2026-12-24"), ("k8s-*",), "backups"),
+            ),
+        ),
         kubernetes=ClusterSettings(
             Path("/etc/fencer/kubeconfig"),
             "fencer@lab",
@@ -283,7 +292,7 @@ def test_a_thousand_problems_are_counted_not_listed(problems_of):
     assert problems[-1] == "config.yaml: and 900 more"
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Policy)])
+@pytest.mark.parametrize("name", [field.name for field in fields(Policy) if field.name != "maintenance"])
 def test_every_field_of_the_policy_arrives(load_text, name):
     other = {
         "mode": Mode.OBSERVE,

@@ -14,12 +14,16 @@ from tests.config.samples import keys
 EVERY_KEY = [pytest.param(field, id=".".join(map(str, place))) for place, field in keys()]
 
 
-def test_the_policy_of_the_file_is_that_of_the_core_without_the_mode():
-    assert set(PolicySection.model_fields) == {field.name for field in fields(Policy)} - {"mode"}
+APART = {"mode", "maintenance"}
+"""What the file has at its top level."""
+
+
+def test_the_policy_of_the_file_is_that_of_the_core_without_what_stands_apart():
+    assert set(PolicySection.model_fields) == {field.name for field in fields(Policy)} - APART
 
 
 def test_the_defaults_of_the_file_are_those_of_the_core():
-    defaults = {field.name: field.default for field in fields(Policy) if field.name != "mode"}
+    defaults = {field.name: field.default for field in fields(Policy) if field.name not in APART}
     assert MISSING not in defaults.values()
     assert {name: field.default for name, field in PolicySection.model_fields.items()} == defaults
     assert PolicySection().policy(Mode.ARMED) == Policy(mode=Mode.ARMED)

@@ -55,6 +55,15 @@ WHOLE = {
     ],
     "nodes": {"k8s-1": "lab/k8s-1"},
     "policy": {"confirm_s": 8, "paused_guest": "stop", "require_not_ready": True},
+    "maintenance": [
+        {
+            "days": ["sat", "2026-12-24"],
+            "from": "22:00",
+            "to": "02:00",
+            "zone": "Europe/Berlin",
+            "nodes": ["k8s-*"],
+        }
+    ],
     "hook": {"pre_stop": "drain", "budget_s": 60},
     "journal": {"enabled": True, "file": "/var/lib/fencer/journal.db", "keep_days": 90, "max_mb": 10},
     "notify": {

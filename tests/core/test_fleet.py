@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.fleet import (
+    fits_brake,
     heard,
     may_be_alive,
     quorum,
     quorum_without,
     stalls,
     survey,
+    with_slots,
 )
 from fencer.core.model import Binding, Fleet, GuestHistory, Heard, PowerState, Unreadable
 from tests.core.build import ARMED, BOOT, GUEST, MARK, OTHER, TAINT, evidence, healthy, node
@@ -201,13 +203,21 @@ def test_what_people_and_this_agent_said_is_passed_on():
     assert (told.last_stop_age_s, told.paused_why) == (7.0, "storage work")
 
 
-@pytest.mark.parametrize(("young", "is_near"), [(0, False), (1, False), (2, True), (8, True)])
-def test_near_the_brake_each_fence_is_counted_for_itself(young, is_near):
-    policy = replace(ARMED, max_fenced=8)
-    assert near_brake(Fleet(nodes=40, young_fences=young), policy) is is_near
+class TestSlots:
+    """Nodes that some agent is about to fence count against the brake like those that are fenced."""
 
+    FLEET = Fleet(nodes=10, young_fences=2, tainted=frozenset({"a", "b"}))
 
-@pytest.mark.parametrize(("young", "serves"), [(0, 5), (2, 4), (3, 4), (16, 1), (19, 1), (20, 1), (25, 1)])
-def test_a_list_near_the_brake_serves_a_quarter_of_what_is_left(young, serves):
-    policy = replace(ARMED, max_fenced=20)
-    assert served_by_list(Fleet(nodes=80, young_fences=young), policy) == serves
+    def test_a_slot_of_a_fence_that_is_seen_is_not_counted_twice(self):
+        assert with_slots(self.FLEET, {"a", "b", "c"}).fenced_beside("x") == 3
+
+    def test_a_nodes_own_slot_is_not_held_against_it(self):
+        assert with_slots(self.FLEET, {"c", "x"}).fenced_beside("x") == 3
+
+    @pytest.mark.parametrize(("slots", "fits"), [((), True), (("c", "d"), True), (("c", "d", "e"), False)])
+    def test_one_more_fits_below_the_brake(self, slots, fits):
+        assert fits_brake(self.FLEET, ARMED, "x", slots) is fits
+
+    def test_what_others_reserved_since_counts_although_it_was_not_summed_up(self):
+        fleet = with_slots(self.FLEET, {"c"})
+        assert not fits_brake(fleet, ARMED, "x", {"d", "e", "f"})

@@ -28,6 +28,7 @@ _COLLECTIONS = {
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings",
+    "Lease": "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases",
     "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": (
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
@@ -162,6 +163,9 @@ class Operator:
         """Number of the newest row that was read of it."""
         self._marks_count = 0
         self._kubeconfig = folder / "kubeconfig"
+        self._made: set[tuple[str, str, str]] = set()
+        """Kind, namespace and name of what was applied."""
+        self._all_leased = False
         self._grant()
 
     def hurry_by(self, speed: float) -> None:
@@ -241,6 +245,7 @@ class Operator:
     @contextmanager
     def watching(self, config: Path, *options: str) -> Iterator[Watch]:
         """Run ``fencer watch``; it has bound every node when this begins, and must end well unless killed."""
+        self.lease_out(config)
         self._watches_count += 1
         log_file = self._folder / f"watch-{self._watches_count}.log"
         with log_file.open("w") as log:
@@ -310,10 +315,7 @@ class Operator:
 
     def _grant(self) -> None:
         """Make fencer's account as the README says, and narrow it by the admission policy."""
-        printed = self.run("setup", "kubernetes", "--drain", "--attachments")
-        for part in yaml.safe_load_all(printed.stdout):
-            namespace = part["metadata"].get("namespace", "")
-            self.lab.client.post(_COLLECTIONS[part["kind"]].format(namespace=namespace), part)
+        self._apply(self.run("setup", "kubernetes", "--drain", "--attachments").stdout)
         admins, own = str(self.lab.cluster.kubeconfig()), str(self._kubeconfig)
         words = ("setup", "kubernetes", "--kubeconfig", admins, "--output", own, "--replace")
 
@@ -323,6 +325,26 @@ class Operator:
             return done.returncode == 0
 
         wait_until(made, "kubeconfig with all rights")
+
+    def lease_out(self, config: Path) -> None:
+        """Make the Leases of the hypervisors in a configuration, as the README says.
+
+        Those that do not answer are left out; they are asked again with the next agent.
+        """
+        if not self._all_leased:
+            printed = self.run("setup", "kubernetes", "--drain", "--attachments", "-c", str(config))
+            assert printed.returncode == 0, printed
+            self._apply(printed.stdout)
+            self._all_leased = not printed.stderr
+
+    def _apply(self, manifest: str) -> None:
+        """Make what is not there yet."""
+        for part in yaml.safe_load_all(manifest):
+            namespace = part["metadata"].get("namespace", "")
+            key = (part["kind"], namespace, part["metadata"]["name"])
+            if key not in self._made:
+                self.lab.client.post(_COLLECTIONS[part["kind"]].format(namespace=namespace), part)
+                self._made.add(key)
 
 
 def _environment() -> dict[str, str]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from fencer.cluster import parse as cluster
 from fencer.cluster.credentials import load_credentials
+from fencer.cluster.leases import read_record
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.watch_events import read_event
 from fencer.config.document import parse
@@ -114,6 +115,12 @@ PROXMOX = {
 META = {"name": "k8s-1", "uid": "u", "resourceVersion": "1", "annotations": {}, "labels": {"a": "b"}}
 TAINT = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
 TOLERATION = {"key": "a", "operator": "Exists", "tolerationSeconds": 5}
+
+
+def our_lease(data):
+    return read_record(data, "fencer-cluster", "2026-11-21T03:07:23Z")
+
+
 KUBERNETES = {
     cluster.node_with(b"key"): {
         "metadata": {**META, "annotations": {annotations.MARK: "{}", annotations.BINDING: "{}"}},
@@ -140,6 +147,15 @@ KUBERNETES = {
     cluster.attachment: {
         "metadata": META,
         "spec": {"nodeName": "a", "source": {"persistentVolumeName": "p"}},
+    },
+    our_lease: {
+        "kind": "Lease",
+        "metadata": {**META, "name": "fencer-cluster", "namespace": "fencer"},
+        "spec": {
+            "holderIdentity": "fencer@a/1/2",
+            "leaseTransitions": 1,
+            "renewTime": "2026-11-21T03:07:23.000000Z",
+        },
     },
 }
 SEAL = Seal(b"key", "uid")
@@ -173,7 +189,7 @@ class TestWhatItBeginsWithIsRight:
     def test_of_proxmox(self, read):
         read(PROXMOX[read])
 
-    @pytest.mark.parametrize("read", KUBERNETES, ids=["node", "lease", "pod", "attachment"])
+    @pytest.mark.parametrize("read", KUBERNETES, ids=["node", "lease", "pod", "attachment", "our lease"])
     def test_of_kubernetes(self, read):
         read(KUBERNETES[read])
 
@@ -242,7 +258,7 @@ def test_what_proxmox_answers(read, data):
         read(answer)
 
 
-@pytest.mark.parametrize("read", KUBERNETES, ids=["node", "lease", "pod", "attachment"])
+@pytest.mark.parametrize("read", KUBERNETES, ids=["node", "lease", "pod", "attachment", "our lease"])
 @given(data=st.data())
 def test_what_kubernetes_answers(read, data):
     answer = data.draw(near([KUBERNETES[read]]))

@@ -1,8 +1,8 @@
 """The container image: built from Debian's archive and the lock alone, and started as the Deployment says.
 
 podman starts it with what ``config/deploy/deployment.yaml`` has: the user, a read-only root, no capability,
-no way to new rights, and the default profile of seccomp. A real API server is the fenced cluster; libvirt's test
-driver is its hypervisor, in the container.
+no way to new rights, and the default profile of seccomp. A real API server is the fenced cluster. Its
+hypervisor is libvirt's test driver, in the container.
 
 On a machine that is a container itself (CI, a lab) rights may be missing; the step then says which.
 """

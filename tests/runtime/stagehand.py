@@ -78,6 +78,7 @@ class Stagehand:
             asker=simulation.asker,
             clock=simulation.clock,
             reporter=self.notes,
+            leases=simulation.leases,
         )
         self.world = world
         self.agent = Agent(world, policy or self.policy, simulation.rules())

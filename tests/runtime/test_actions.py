@@ -20,9 +20,10 @@ from fencer.core.model import (
     StopGuest,
 )
 from fencer.core.policy import SEEMS_KILLED_S, AfterStop, SavedGuest
+from fencer.core.recover import START_PAUSE_S, START_TRIES
 from fencer.errors import HypervisorDenied
 from fencer.evicting.answers import Answer
-from fencer.runtime.execute import EVICTION_DEADLINE_S, LONGEST_ACTION_S, START_TRIES
+from fencer.runtime.execute import EVICTION_DEADLINE_S, LONGEST_ACTION_S
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.faults import What
 from tests.runtime.stagehand import ARMED, Stagehand
@@ -226,9 +227,26 @@ class TestGuestsThatAreStartedAgain:
         guest.starts = starts
         assert self.starts(stage) == 0
 
-    def test_not_by_another_agent(self):
-        """Nobody knows then what was done with the guest since."""
+    def test_by_another_agent_too_which_finds_it_as_it_was_left(self):
         stage = self.stopped()
+        stage.new_agent()
+        assert self.starts(stage) == 1
+
+    def test_once_only_though_two_agents_would(self):
+        stage = self.stopped()
+        first, second = stage.agent, stage.new_agent()
+        stage.happen(What.POWER_DENIED, "")
+        while not stage.calls.count("start"):
+            stage.run(1)
+        stage.happen(What.TRUTHFUL, "")
+        stage.agent = first
+        stage.run(START_PAUSE_S - 10)
+        assert (stage.calls.count("start"), second is first) == (1, False)
+
+    def test_not_by_another_agent_once_somebody_ran_it_and_switched_it_off(self):
+        stage = self.stopped()
+        stage.happen(What.START)
+        stage.happen(What.POWER_OFF)
         stage.new_agent()
         assert self.starts(stage) == 0
 

@@ -57,7 +57,7 @@ class Floor:
 
     def scene(self, **facts):
         directory = Directory((), (), Rules(), (), ())
-        nothing = {"nodes": {}, "evidence": {}, "errors": {}, "malformed": (), "paused_why": None}
+        nothing = {"nodes": {}, "evidence": {}, "errors": {}, "malformed": (), "pause_note": None}
         return Scene(**{**nothing, "directory": directory, "utc": NOW_UTC, "now_s": self.at_s} | facts)
 
     def look(self, which=None, scene=None):

@@ -55,7 +55,7 @@ class Lab:
 
     def scene(self, **facts):
         """A pass that begins now, in which nobody was listed."""
-        nothing = {"nodes": {}, "evidence": {}, "errors": {}, "malformed": (), "paused_why": None}
+        nothing = {"nodes": {}, "evidence": {}, "errors": {}, "malformed": (), "pause_note": None}
         directory = Directory((), (), Rules(), (), ())
         return Scene(**{**nothing, "directory": directory, "utc": NOW_UTC, "now_s": self.now_} | facts)
 

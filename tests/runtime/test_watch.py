@@ -1,13 +1,17 @@
 """The loop: what it says, and that nothing stops it."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from fencer.core.maintenance import Window
 from fencer.core.model import Decision, Fleet, Judged, Reason, Verdict
+from fencer.core.pause import PauseNote, write
 from fencer.reporting.repeats import Repeats
 from fencer.runtime.watch import held_back, unreadable, watch
 from fencer.simulation.assembly import Shape
+from fencer.simulation.clock import EPOCH
 from tests.core.build import observation
 from tests.runtime.stagehand import ARMED, Stagehand
 
@@ -63,12 +67,43 @@ def test_a_pause_is_said_once_with_what_ends_it_and_so_is_its_end():
     run_passes(stage, 20, pauses)
     assert stage.notes.said_ == [
         (
-            "fencing is paused (storage work): nothing is fenced, and no fence is lifted; "
-            "`kubectl annotate namespace kube-system fencer.dev/pause-` ends that",
+            "fencing is paused: storage work: nothing is fenced, and no fence is lifted; "
+            "`fencer resume` ends that",
             True,
         ),
         ("fencing goes on: its pause is over", False),
     ]
+
+
+def test_a_pause_with_an_end_is_said_with_it_and_is_over_by_itself():
+    stage = Stagehand()
+    api = stage.simulation.api
+    ends = f"{EPOCH + timedelta(seconds=api.clock.now_s() + 20):%Y-%m-%dT%H:%M:%SZ}"
+    api.paused_why = write(PauseNote("storage work", ends, "anna@box"))
+    run_passes(stage, 20, {})
+    assert stage.notes.said_ == [
+        (
+            f"fencing is paused: storage work (until {ends}, by anna@box): nothing is fenced, and no fence "
+            "is lifted; `fencer resume` ends that",
+            True,
+        ),
+        ("fencing goes on: its pause is over", False),
+    ]
+    assert api.paused_why is not None
+
+
+def test_an_open_window_is_said_once_and_so_is_its_end():
+    stage = Stagehand()
+    now = EPOCH + timedelta(seconds=stage.simulation.clock.now_s())
+    window = Window("00:00", f"{now + timedelta(minutes=2):%H:%M}", "UTC", why="new disks")
+    stage.new_agent(replace(ARMED, maintenance=(window,)))
+    run_passes(stage, 90, {})
+    (open_, warns), over = stage.notes.said_
+    assert (open_.startswith(f"{window}: fencer begins nothing by itself on any node until 20"), warns) == (
+        True,
+        True,
+    )
+    assert over == ("no maintenance window is open any more", False)
 
 
 def test_a_node_that_cannot_be_read_is_named_first_and_another_one_is_news():

@@ -2,6 +2,7 @@
 
 import re
 import stat
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,11 +12,14 @@ from click.testing import CliRunner
 from fencer.cli.main import cli
 from fencer.cluster.account import leads_here
 from fencer.cluster.kubernetes import KubernetesCluster
+from fencer.cluster.leases import KubernetesLeases
 from fencer.cluster.own import KubernetesAccount
-from fencer.cluster.rights import RIGHTS
+from fencer.cluster.rights import RIGHTS, Right, lease_rights
 from fencer.cluster.settings import ClusterSettings
+from fencer.core.election import lease_name
 from fencer.errors import ClusterDenied
 from fencer.setup.kubernetes import policy_removal, removal
+from fencer.setup.leases import HypervisorLease, leases_manifest
 from tests.cluster.conftest import RBAC, collection_of, write_kubeconfig
 from tests.cluster.test_tokens import token
 from tests.support import wait_until
@@ -37,20 +41,20 @@ FILES = {"--drain": RBAC.with_name("drain.yaml"), "--attachments": RBAC.with_nam
 
 def test_what_is_printed_are_the_files_in_config_with_the_policy_by_default():
     printed = f"{RBAC.read_text()}---\n{POLICY.read_text()}"
-    assert run().output == printed
-    assert run("--print", "--output", "/nowhere").output == printed
+    assert run().stdout == printed
+    assert run("--print", "--output", "/nowhere").stdout == printed
 
 
 def test_the_policy_can_be_left_out_for_an_older_kubernetes():
-    assert run("--no-admission-policy").output == RBAC.read_text()
-    assert "ValidatingAdmissionPolicy" not in run("--no-admission-policy", "--drain", "--attachments").output
+    assert run("--no-admission-policy").stdout == RBAC.read_text()
+    assert "ValidatingAdmissionPolicy" not in run("--no-admission-policy", "--drain", "--attachments").stdout
     assert "ValidatingAdmissionPolicy" not in removal("fencer", "looked", policy=False)
 
 
 @pytest.mark.parametrize("option", FILES)
 def test_a_role_of_its_own_is_printed_where_it_is_asked_for(option):
-    assert run(option).output == f"{run().output}---\n{FILES[option].read_text()}"
-    assert option.replace("--", "fencer-") not in [name for _, _, name, _ in identities(run().output)]
+    assert run(option).stdout == f"{run().stdout}---\n{FILES[option].read_text()}"
+    assert option.replace("--", "fencer-") not in [name for _, _, name, _ in identities(run().stdout)]
 
 
 @pytest.mark.parametrize("words", [("--admission-policy",), ("--output", "/nowhere/kubeconfig")])
@@ -62,8 +66,8 @@ def test_a_role_is_not_passed_over_where_it_is_not_printed(option, words):
 
 
 def test_the_admission_policy_is_about_the_same_account():
-    assert run("--admission-policy").output == POLICY.read_text()
-    moved = run("--admission-policy", "--namespace", "guards").output
+    assert run("--admission-policy").stdout == POLICY.read_text()
+    moved = run("--admission-policy", "--namespace", "guards").stdout
     conditions = [
         condition["expression"]
         for document in yaml.safe_load_all(moved)
@@ -78,8 +82,8 @@ def test_the_admission_policy_is_about_the_same_account():
 def test_another_namespace_moves_the_account_and_nothing_else():
     """Not the key: all agents of a cluster share it, whatever account each has."""
     more = ("--no-admission-policy", "--drain", "--attachments")
-    objects = list(yaml.safe_load_all(run("--namespace", "guards", *more).output))
-    before = list(yaml.safe_load_all(run(*more).output))
+    objects = list(yaml.safe_load_all(run("--namespace", "guards", *more).stdout))
+    before = list(yaml.safe_load_all(run(*more).stdout))
     added = objects.pop(1)
     assert (added["kind"], added["metadata"]["name"]) == ("Namespace", "guards")
     for now, then in zip(objects, before, strict=True):
@@ -175,12 +179,12 @@ def test_an_administrator_who_is_refused_is_not_told_to_make_fencer_a_token(bare
 def applied(bare_api, namespace):
     """Make every object of the manifest, under names of its own where other tests have the usual ones."""
     backstage = ApiBackstage(bare_api)
-    for document in yaml.safe_load_all(run("--namespace", namespace, "--no-admission-policy").output):
+    for document in yaml.safe_load_all(run("--namespace", namespace, "--no-admission-policy").stdout):
         path, kind, metadata = collection_of(document), document["kind"], document["metadata"]
         if kind not in {"Namespace", "ServiceAccount"}:
             metadata["name"] = metadata["name"].replace("fencer", namespace)
         if "roleRef" in document:
-            document["roleRef"]["name"] = namespace
+            document["roleRef"]["name"] = document["roleRef"]["name"].replace("fencer", namespace)
         known = backstage.send("GET", f"{path}?fieldSelector=metadata.name%3D{metadata['name']}")["items"]
         if kind != "Namespace" or not known:
             backstage.send("POST", path, document)
@@ -326,7 +330,7 @@ def identities(text):
 
 @pytest.mark.parametrize("namespace", ["fencer", "guards"])
 def test_what_is_taken_back_is_what_was_made_and_the_key(namespace):
-    made = identities(run("--namespace", namespace, *FILES).output)
+    made = identities(run("--namespace", namespace, *FILES).stdout)
     gone = identities(removal(namespace, "looked"))
     key = ("v1", "Secret", "fencer-key", "fencer")
     kept = {("v1", "Namespace", "guards", None)}
@@ -342,5 +346,61 @@ def test_a_namespace_that_may_hold_more_is_named_and_left():
 
 
 def test_every_object_of_the_admission_policy_is_taken_back():
-    assert identities(policy_removal("fencer")) == identities(run("--admission-policy").output)
+    assert identities(policy_removal("fencer")) == identities(run("--admission-policy").stdout)
     assert identities(policy_removal("fencer"))
+
+
+# -- hypervisors' Leases ----------------------------------------------------------------------------------
+
+ONE = HypervisorLease(lease_name("libvirt", "host-1"), "libvirt:host-1", ("lab1",))
+OTHER = HypervisorLease(lease_name("libvirt", "host-2"), "libvirt:host-2", ("lab2",))
+
+
+def documents(lease):
+    return [one for one in yaml.safe_load_all(leases_manifest([lease], "shepherds")) if one]
+
+
+def make(backstage, lease):
+    for document in documents(lease):
+        backstage.send("POST", collection_of(document), document)
+
+
+def test_leases_of_two_configurations_add_up_and_lead_to_no_other(bare_api):
+    applied(bare_api, "shepherds")
+    backstage, user = ApiBackstage(bare_api), "system:serviceaccount:shepherds:fencer"
+    make(backstage, ONE)
+    make(backstage, OTHER)
+    rights = {name: lease_rights(name) for name in (ONE.name, OTHER.name, "fencer-cluster2")}
+    backstage.wait_for_rights([*rights[ONE.name], *rights[OTHER.name]], user)
+    assert not any(backstage.allows(right, user) for right in rights["fencer-cluster2"])
+    verbs = ("list", "create", "delete", "update", "watch")
+    others = [Right(verb, "leases", "coordination.k8s.io", "fencer", ONE.name) for verb in verbs]
+    assert not any(backstage.allows(right, user) for right in others)
+
+
+@pytest.mark.parametrize(
+    ("kind", "query"),
+    [
+        ("application/merge-patch+json", ""),
+        ("application/strategic-merge-patch+json", ""),
+        ("application/apply-patch+yaml", "?fieldManager=kubectl&force=true"),
+    ],
+)
+def test_applied_again_it_takes_no_lease_from_its_holder(bare_api, kind, query):
+    """As kubectl applies it, by whichever kind of patch."""
+    backstage = ApiBackstage(bare_api)
+    lease = replace(ONE, name=f"{ONE.name}-{kind.partition('/')[2].partition('-')[0]}")
+    backstage.make_space("fencer")
+    make(backstage, lease)
+    leases = KubernetesLeases(ClusterSettings(bare_api.kubeconfig()))
+    read = leases.read_lease(lease.name)
+    assert read.notes["fencer.dev/hypervisor"] == "libvirt:host-1"
+    moment, notes = "2026-11-20T10:41:12.000001Z", {**read.notes, "fencer.dev/agent": "1"}
+    held = replace(read, holder="fencer@a/1/2", acquired=moment, renewed=moment, notes=notes)
+    held = leases.write_lease(held)
+    manifest = documents(lease)[0]
+    path = f"{collection_of(manifest)}/{lease.name}"
+    for _ in range(2):
+        assert bare_api.request("PATCH", f"{path}{query}", manifest, content_type=kind).status == 200
+    after = leases.read_lease(lease.name)
+    assert (after.state, after.notes) == (held.state, held.notes)

@@ -20,11 +20,11 @@ NODES = ("k8s-1", "k8s-2", "k8s-3")
 class Witnessed:
     """A warm world, and a rogue who does what he likes to it through the watched port."""
 
-    def __init__(self, shape=None, policy=ARMED, agents=1):
+    def __init__(self, shape=None, policy=ARMED):
         self.simulation = Simulation(shape or Shape(), mixed())
         self.simulation.warm_up()
-        self.truth = Truth(self.simulation, policy, agents=agents, strict=True)
-        self.port, self.hypervisors = self.truth.ports()
+        self.truth = Truth(self.simulation, policy, strict=True)
+        self.port, self.hypervisors = self.truth.ports("")
 
     def happen(self, what, target="k8s-2", pass_s=0.0):
         apply(Fault(0.0, what, target), self.simulation)
@@ -133,15 +133,37 @@ def test_an_attachment_is_deleted_only_once_its_node_is():
         world.port.delete_attachment(attachment)
 
 
-@pytest.mark.parametrize(("agents", "allowed"), [(1, 1), (2, 2)])
-def test_the_brake_is_held_over_all_agents(agents, allowed):
-    world = Witnessed(agents=agents)
-    for name in NODES[:allowed]:
-        world.happen(What.CRASH, name)
-        world.taint(name)
-    world.happen(What.CRASH, NODES[allowed])
-    with pytest.raises(Breach, match=f"the brake is at {allowed}, and this is fence {allowed + 1}"):
-        world.taint(NODES[allowed])
+def test_the_brake_is_held_over_all_agents():
+    world = Witnessed()
+    world.happen(What.CRASH, NODES[0])
+    world.taint(NODES[0])
+    world.happen(What.CRASH, NODES[1])
+    with pytest.raises(Breach, match="the brake is at 1, and this is fence 2"):
+        world.taint(NODES[1])
+
+
+def test_an_order_by_an_agent_that_does_not_hold_the_lease_is_a_breach():
+    world = Witnessed()
+    world.happen(What.PAUSE)
+    guest, simulation = world.simulation.guest("k8s-2").ref, world.simulation
+    _, hypervisors = world.truth.ports("agent/boot/1")
+    with pytest.raises(Breach, match="agent/boot/1 gives an order, and nobody holds the Lease"):
+        hypervisors["lab"].stop(guest, None, IN_TIME)
+    lease = simulation.leases.read_lease(simulation.lease_of("lab"))
+    simulation.leases.write_lease(replace(lease, holder="another/boot/2"))
+    with pytest.raises(Breach, match="and another/boot/2 holds the Lease"):
+        hypervisors["lab"].start(guest, None, IN_TIME)
+
+
+def test_two_guests_that_are_stopped_within_the_window_are_a_breach():
+    world = Witnessed(Shape(nodes=("k8s-1", "k8s-2", "k8s-3", "k8s-4")))
+    for name in ("k8s-2", "k8s-3"):
+        world.happen(What.PAUSE, name)
+    world.simulation.clock.advance(61.0)
+    world.hypervisors["lab"].stop(world.simulation.guest("k8s-2").ref, None, IN_TIME)
+    world.simulation.clock.advance(30.0)
+    with pytest.raises(Breach, match=r"its guest is stopped 30\.0 s after another one"):
+        world.hypervisors["lab"].stop(world.simulation.guest("k8s-3").ref, None, IN_TIME)
 
 
 def test_power_is_cut_of_nobody_who_is_heard_unless_he_has_only_just_been_resumed():

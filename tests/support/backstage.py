@@ -16,6 +16,7 @@ NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+OUR_LEASES = "/apis/coordination.k8s.io/v1/namespaces/fencer/leases"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -64,6 +65,24 @@ class ApiBackstage:
             self.send("POST", LEASES, body)
         else:
             self.send("PATCH", f"{LEASES}/{name}", body)
+
+    def make_space(self, name: str) -> None:
+        """Make a namespace, if it is not there."""
+        if self._api.request("GET", f"/api/v1/namespaces/{name}").status == 404:
+            self.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+
+    def make_lease(self, name: str) -> None:
+        self.send("POST", OUR_LEASES, {"metadata": {"name": name}})
+
+    def drop_lease(self, name: str) -> None:
+        self.send("DELETE", f"{OUR_LEASES}/{name}")
+
+    def annotate_lease(self, name: str, key: str, text: str) -> None:
+        self.send("PATCH", f"{OUR_LEASES}/{name}", {"metadata": {"annotations": {key: text}}})
+
+    def hold_lease(self, name: str, holder: str, transitions: int = 0) -> None:
+        spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": transitions}
+        self.send("PATCH", f"{OUR_LEASES}/{name}", {"spec": spec})
 
     def make_pod(
         self,

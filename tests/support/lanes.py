@@ -65,10 +65,12 @@ _ON_THE_BARE_API = frozenset(
         "cluster/test_key",
         "deploy/test_dry_run",
         "cluster/test_real_api",
+        "cluster/test_real_pause",
         "cluster/test_survey",
         "cluster/test_try_watch",
         "cluster/test_watch_real",
         "contract/test_cluster_real",
+        "contract/test_leases_real",
         "contract/test_surveyor",
         "setup/test_setup_kubernetes",
     )

@@ -131,8 +131,8 @@ def test_a_pause_is_told_with_the_words_of_who_asked_for_it():
     [(word, text)] = lines(paused())
     assert word == "PAUSED"
     assert text == (
-        "fencing is paused (storage work until noon): nothing is fenced, and no fence is lifted; "
-        "`kubectl annotate namespace kube-system fencer.dev/pause-` ends that"
+        "fencing is paused: storage work until noon: nothing is fenced, and no fence is lifted; "
+        "`fencer resume`, or `kubectl annotate namespace kube-system fencer.dev/pause-` ends that"
     )
 
 

@@ -8,6 +8,8 @@ memory are used to read: a call to a frozen QEMU's monitor blocks for ever.
 
 from __future__ import annotations
 
+import os
+import pwd
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -82,6 +84,7 @@ class LibvirtHypervisor:
             connection, host = link.connection, link.host
             driver, version = connection.getType(), _dotted(connection.getVersion())
             library = _dotted(connection.getLibVersion())
+            identity = self._identity(driver, link)
         can_power, remarks = self._try_power()
         return EndpointInfo(
             kind="libvirt",
@@ -89,7 +92,18 @@ class LibvirtHypervisor:
             detail=f"{self._settings.uri} on {host}",
             can_power=can_power,
             remarks=(*remarks, *self._remarks(driver)),
+            identity=identity,
         )
+
+    def _identity(self, driver: str, link: Link) -> str:
+        """Name the libvirtd, whatever way leads to it: its host, its driver, and whose it is on that host.
+
+        A host's own UUID is the same over every URI; the path of a user's own libvirtd is ``/session``.
+        """
+        parts = urlsplit(self._settings.uri)
+        host = link.host_uuid or f"host {link.host}"
+        user = f" of {parts.username or _user()}" if self._settings.of_session else ""
+        return f"libvirt:{driver}:{host}{parts.path}{user}"
 
     def sweep(self) -> Sequence[Evidence]:
         """Read all guests: two calls, for any number of guests, and none that asks a QEMU.
@@ -345,6 +359,13 @@ def _of_session(uri: str) -> str:
     host = rest.partition("/")[0]
     there = " on that host" if host else ""
     return _OF_SESSION.format(there=there, system=f"{scheme}://{host}/system")
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # it has a number alone
+        return str(os.getuid())
 
 
 def _dotted(version: int) -> str:

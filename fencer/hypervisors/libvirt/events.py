@@ -84,13 +84,13 @@ class Chronicle:
     """Remembers starts and ends of guests over one subscription. Safe from any thread.
 
     Args:
-        epoch: Which subscription of this process this is; tells the incarnations of two of them apart.
+        epoch: Which subscription this is; tells the incarnations of two of them apart, of any processes.
         alive: UUIDs of guests that were last read alive, over this subscription or an earlier one of the
             process, and none of whose ends was heard. None: the daemon is the system's, whose runtime folder
             is there for as long as the host is up.
     """
 
-    def __init__(self, epoch: int, alive: set[str] | None = None) -> None:
+    def __init__(self, epoch: str, alive: set[str] | None = None) -> None:
         self._epoch = epoch
         self._alive = alive
         self._turns_count = 0  # starts, stops and handovers of any guest

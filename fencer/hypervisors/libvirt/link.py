@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ class Link:
 
     Args:
         connector: Opens it; may hang for ever.
-        epoch: Number of this attempt, unique within its keeper.
+        epoch: Names this attempt, unlike any other of any process.
         wake: Called after each event and when the connection is lost, from libvirt's thread.
         alive: As `Chronicle` has it.
 
@@ -37,7 +38,7 @@ class Link:
     """
 
     def __init__(
-        self, connector: Connector, epoch: int, wake: Callable[[], None], alive: set[str] | None
+        self, connector: Connector, epoch: str, wake: Callable[[], None], alive: set[str] | None
     ) -> None:
         self.chronicle = Chronicle(epoch, alive)
         self._connector = connector
@@ -138,7 +139,6 @@ class LinkKeeper:
         self._connector = connector
         self._lock = threading.Lock()
         self._link: Link | None = None
-        self._attempts_count = 0
         self._alive = set[str]() if connector.settings.of_session else None
         self._wakes: tuple[Callable[[], None], ...] = ()
         self._closed = False
@@ -193,10 +193,7 @@ class LinkKeeper:
             return None if self._link is None or self._link.lost else self._link
 
     def _renewed(self) -> Link:
-        with self._lock:
-            self._attempts_count += 1
-            attempt = self._attempts_count
-        fresh = Link(self._connector, attempt, self._wake_all, self._alive)
+        fresh = Link(self._connector, secrets.token_hex(4), self._wake_all, self._alive)
         with self._lock:
             present = self._link
             if self._closed or (present is not None and not present.lost):

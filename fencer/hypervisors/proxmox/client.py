@@ -14,6 +14,7 @@ from fencer.hypervisors.proxmox.api import Api
 from fencer.hypervisors.proxmox.errors import shown
 from fencer.hypervisors.proxmox.find import find_guest
 from fencer.hypervisors.proxmox.groups import hidden_pools
+from fencer.hypervisors.proxmox.identity import identity
 from fencer.hypervisors.proxmox.look import Look, has_device, look_around
 from fencer.hypervisors.proxmox.memory import Memory
 from fencer.hypervisors.proxmox.parse import Members, read_members, read_rights
@@ -205,8 +206,13 @@ class ProxmoxHypervisor:
         detail, problems = f"asked at {api.where}", list(rights.missing)
         remarks = _about(rights, power=not self._settings.power.nobody)
         remarks += _blind(hidden_pools(granted, self._settings.power.groups))
+        who: str | None = None
         with suppress(HypervisorDenied):  # then a right is missing, and named above
             members = read_members(api.get("cluster", "status").data)
+            try:
+                who = identity(api, members.here)
+            except HypervisorError as error:
+                problems.append(f"It cannot be told which Proxmox VE this is: {error}.".replace("?.", "?"))
             detail = _detail(api, members)
             remarks += _offline(members)
             try:
@@ -221,6 +227,7 @@ class ProxmoxHypervisor:
             power_only=rights.power_only,
             problems=tuple(problems),
             remarks=remarks,
+            identity=who,
         )
 
 

@@ -103,6 +103,7 @@ class VirtualBoxHypervisor:
         budget = self._settings.budget()
         version = self._tool.version(budget)
         machines = self._sweep(budget)
+        registry = self._host.registry(budget)
         return EndpointInfo(
             kind="virtualbox",
             version=f"VirtualBox {version}",
@@ -110,6 +111,7 @@ class VirtualBoxHypervisor:
             can_power=True if machines else None,
             problems=self._problems(machines),
             remarks=self._remarks(machines, budget),
+            identity=registry and f"virtualbox:{registry}",
         )
 
     def sweep(self) -> Sequence[Evidence]:

@@ -43,6 +43,8 @@ LOCAL: Final = frozenset(
 )
 """File systems that only one host at a time can have. Others may be shared, or be on top of a shared one."""
 
+_MACHINE_ID = re.compile(r"([0-9a-f]{32})\n?")
+_UID = re.compile(r"^Uid:\t(\d{1,10})\t", re.MULTILINE)
 _BTIME = re.compile(r"^btime (\d{1,11})$", re.MULTILINE)
 _PLACE = re.compile(r"([\w.]+),(\d{1,11}\.\d+),([\w.]+),-?\d+\.\d+,")
 _PATH = re.compile(r"/(?:[\w.,:+@=%/-]| (?=\w))*")
@@ -77,6 +79,21 @@ class Host:
         self._now_s = now_s
         self._refused: tuple[float, str] | None = None
         self._lock = threading.Lock()
+
+    def registry(self, budget: Budget) -> str:
+        """Name the registry of machines there, like no other: by its host's own id and the user's number.
+
+        Returns:
+            Empty: the host cannot be asked, or has no such id.
+
+        Source: machine-id(5); proc(5), ``/proc/pid/status``.
+        """
+        try:
+            machine = _MACHINE_ID.fullmatch(self._ask(budget, "cat", "/etc/machine-id"))
+            user = _UID.search(self._ask(budget, "cat", "/proc/self/status"))
+        except Untold:
+            return ""
+        return f"{machine[1]}/{user[1]}" if machine and user else ""
 
     def listed(self, budget: Budget) -> Scene:
         """Return a scene with only the host's processes."""

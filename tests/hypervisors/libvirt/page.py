@@ -71,7 +71,7 @@ class Watcher:
     """An agent that takes in a recording: the adapter's memory, and the Node's notes."""
 
     def __init__(self) -> None:
-        self._chronicle = Chronicle(0)
+        self._chronicle = Chronicle("0")
         self._node: NodeView = node(doubts=())
         self._last: Evidence | None = None
 
@@ -94,7 +94,7 @@ class Watcher:
             assert self._last is not None, "discarded without a look"
             self._node = replace(self._node, doubts=without_saved(self._node, self._last))
         else:
-            self._chronicle = Chronicle(1)  # libvirtd or the agent has restarted
+            self._chronicle = Chronicle("1")  # libvirtd or the agent has restarted
 
     def _looked(self, state: int, reason: int, run: int, *, has_saved_image: bool) -> Told:
         numbers = read_power(state, reason, has_saved_image=has_saved_image)

@@ -13,7 +13,7 @@ UNDEFINED, STARTED, SUSPENDED, RESUMED, STOPPED = 1, 2, 3, 4, 5
 
 @pytest.fixture
 def chronicle():
-    return Chronicle(epoch=7)
+    return Chronicle(epoch="7")
 
 
 def read(chronicle, uuid, state, reason, *, domain_id=OFF, image=False, moment=None):
@@ -111,7 +111,7 @@ def test_the_end_of_one_guest_is_not_another_ones(chronicle):
 
 
 def test_a_run_is_named_by_its_domain_id(chronicle):
-    assert chronicle.incarnation(A, 3, chronicle.moment()) == Chronicle(epoch=8).incarnation(A, 3, 0)
+    assert chronicle.incarnation(A, 3, chronicle.moment()) == Chronicle(epoch="8").incarnation(A, 3, 0)
     assert chronicle.incarnation(A, 3, 0) != chronicle.incarnation(A, 4, 0)
 
 
@@ -137,7 +137,7 @@ def test_an_off_answer_overtaken_by_a_start_differs_from_what_comes_after(chroni
 
 
 def test_two_subscriptions_have_different_incarnations_of_what_is_off(chronicle):
-    assert off_incarnation(chronicle, A) != off_incarnation(Chronicle(epoch=8), A)
+    assert off_incarnation(chronicle, A) != off_incarnation(Chronicle(epoch="8"), A)
 
 
 # -- old memory ---------------------------------------------------------------------------------------------
@@ -513,8 +513,8 @@ ALIVE = [(1, 1), (3, 1), (4, 0)]
 def test_a_guest_that_was_read_alive_is_not_off_because_its_daemon_has_forgotten_it(numbers):
     """Its runtime folder had gone with the last logout, and QEMU ran on."""
     alive = set()
-    told(Chronicle(1, alive), *numbers, domain_id=3)
-    later = Chronicle(2, alive)
+    told(Chronicle("1", alive), *numbers, domain_id=3)
+    later = Chronicle("2", alive)
     reading = told(later, 5, 0)
     assert (reading.power_state, reading.settled) == (PowerState.UNKNOWN, False)
     assert "loginctl enable-linger" in reading.raw
@@ -529,17 +529,17 @@ def test_the_systems_daemon_may_forget(chronicle):
 @pytest.mark.parametrize("reason", [1, 2, 3, 6])
 def test_a_daemon_that_knows_of_the_end_is_believed(reason):
     alive = set()
-    told(Chronicle(1, alive), 1, 1, domain_id=3)
-    assert told(Chronicle(2, alive), 5, reason).power_state is PowerState.STOPPED
-    assert told(Chronicle(3, alive), 5, 0).power_state is PowerState.STOPPED
+    told(Chronicle("1", alive), 1, 1, domain_id=3)
+    assert told(Chronicle("2", alive), 5, reason).power_state is PowerState.STOPPED
+    assert told(Chronicle("3", alive), 5, 0).power_state is PowerState.STOPPED
 
 
 def test_so_is_one_whose_guest_was_heard_to_end():
     """Even where an answer from before the end is taken in after it."""
     alive = set()
-    chronicle = Chronicle(1, alive)
+    chronicle = Chronicle("1", alive)
     moment = chronicle.moment()
     told(chronicle, 1, 1, domain_id=3)
     hear(chronicle, (STOPPED, 1))
     told(chronicle, 1, 1, domain_id=3, moment=moment)
-    assert told(Chronicle(2, alive), 5, 0).power_state is PowerState.STOPPED
+    assert told(Chronicle("2", alive), 5, 0).power_state is PowerState.STOPPED

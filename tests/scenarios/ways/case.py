@@ -52,6 +52,7 @@ class Case(Lab):
         super().__init__(row.policy, power=row.power, strict=row.strict, shape=row.shape, timing=row.timing)
         self.knows = row.knows or tuple(self.simulation.hypervisors)
         self.witnessed = False
+        self.another_lives = False
         self.slow_s = 0.0
         self.node = row.node
         self.judged: Judged | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencer.core import annotations
+from fencer.core.maintenance import Window
 from fencer.core.model import Intent, Reason
 from fencer.core.policy import Mode, SavedGuest
 from fencer.simulation.controllers import Timing
@@ -15,12 +16,17 @@ from tests.scenarios.ways.ends import cleared, fenced, freed, healthy
 from tests.scenarios.ways.steps import (
     admits,
     annotated,
+    another_dies,
+    another_holds,
     asks,
+    elects,
     happens,
     is_control_plane,
     lacks,
+    leased,
     lets_nobody_power,
     lets_power,
+    node_paused,
     paused,
     sets,
     types,
@@ -30,20 +36,47 @@ from tests.scenarios.ways.steps import (
     untainted,
     until,
     waits,
+    without_lease,
 )
 from tests.scenarios.ways.words import CONFIG, DEAD, FIVE, STARTED
 
 ROWS = [
     row(
         Reason.FENCING_PAUSED,
-        (DEAD, paused("maintenance")),
+        (DEAD, paused("maintenance", for_s=300)),
         way(
             "annotation fencer.dev/pause taken off the namespace kube-system",
-            "the pause annotation taken off kube-system",
+            "its annotation taken off kube-system",
             "`kubectl annotate namespace kube-system fencer.dev/pause-`",
             do=[paused(None)],
             to=fenced,
         ),
+        way("`fencer resume`", do=[types("resume")], to=fenced),
+        passes("its end", "the pause to end", to=fenced, within_s=500),
+    ),
+    row(
+        Reason.NODE_PAUSED,
+        (DEAD, node_paused("its disks move", for_s=300)),
+        way(
+            "annotation fencer.dev/pause taken off the node",
+            "its annotation taken off the node",
+            "`kubectl annotate node k8s-2 fencer.dev/pause-`",
+            do=[unannotated(annotations.PAUSE)],
+            to=fenced,
+        ),
+        way("`fencer resume k8s-2`", do=[types("resume", "k8s-2")], to=fenced),
+        passes("its end", "the pause to end", to=fenced, within_s=500),
+    ),
+    row(
+        Reason.MAINTENANCE,
+        (sets(maintenance=(Window("00:00", "00:10", "UTC"),)), DEAD),
+        way(
+            "the same done by hand",
+            "`fencer fence k8s-2` does not wait for its end",
+            do=[types("fence", "k8s-2")],
+            to=fenced,
+        ),
+        passes("its end", to=fenced, within_s=800),
     ),
     row(
         Reason.NODE_EXCLUDED,
@@ -118,6 +151,23 @@ ROWS = [
         (happens(What.PAUSE), happens(What.PAUSE, to="k8s-1")),
         passes("one power-off per 60 s", "the power window to pass", to=fenced),
         shape=FIVE,
+    ),
+    row(
+        Reason.STANDBY,
+        (elects, another_holds, happens(What.PAUSE)),
+        way("that agent to act", do=[DEAD], to=fenced),
+        way("its silence for 15 s", "this one to hold the Lease", do=[another_dies], to=fenced),
+    ),
+    row(
+        Reason.NO_LEASE,
+        (elects, without_lease, waits(10), happens(What.PAUSE)),
+        way(
+            "`fencer setup kubernetes --config CONFIG | kubectl apply -f -`",
+            "the Leases that `fencer setup kubernetes` makes",
+            do=[leased],
+            to=fenced,
+        ),
+        way("the guest stopped by hand", do=[DEAD], to=fenced),
     ),
     row(
         Reason.STOP_FAILED,

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from fencer.core import annotations
 from fencer.core.decide import decide
 from fencer.core.model import Intent, Judged, PowerState, Reason, Verdict, Word
+from fencer.core.pause import PauseNote, write
+from fencer.runtime.election import Campaigns
 from fencer.runtime.reconcile import Agent
+from fencer.simulation.clock import EPOCH
 from fencer.simulation.faults import What
 from fencer.simulation.guests import Passage
 from fencer.simulation.objects import ApiPod
@@ -45,7 +50,7 @@ def types(*words: str, code: int = 0) -> Step:
 
     def step(case: Case) -> None:
         filled = ["it burned down" if word == "WHY" else word for word in words]
-        result = case.run(*filled, *(["--yes"] if words[0] != "check" else []))
+        result = case.run(*filled, *([] if words[0] in {"check", "resume"} else ["--yes"]))
         case.said = result.output
         assert result.exit_code == code, result.output
 
@@ -95,6 +100,53 @@ def sets(**policy: Any) -> Step:
         case.begin()
 
     return step
+
+
+def elects(case: Case) -> None:
+    """Let the agent take part in the election of who gives orders."""
+    simulation = case.simulation
+    campaigns = Campaigns(
+        simulation.leases,
+        simulation.hypervisors,
+        simulation.asker,
+        simulation.clock,
+        "fencer@pve1/boot/1",
+        partial(simulation.clock.utc, "microseconds"),
+    )
+    case.beside(campaigns.steps())
+    case.election = campaigns
+    case.begin()
+    case.watched(20.0)
+
+
+def another_holds(case: Case) -> None:
+    """Let another agent hold the Lease, for as long as it lives."""
+    simulation = case.simulation
+    leases, name, case.another_lives = simulation.leases, simulation.lease_of("lab"), True
+
+    def renew() -> None:
+        utc = simulation.clock.utc("microseconds")
+        held = replace(leases.read_lease(name), holder="fencer@pve2/boot/9", acquired=utc, renewed=utc)
+        leases.write_lease(held)
+        if case.another_lives:
+            simulation.clock.after(2.0, renew)
+
+    renew()
+
+
+def another_dies(case: Case) -> None:
+    """Let it renew the Lease no more."""
+    case.another_lives = False
+
+
+def without_lease(case: Case) -> None:
+    """Take the hypervisor's Lease away, as if it had never been set up."""
+    case.simulation.leases.remove(case.simulation.lease_of("lab"))
+
+
+def leased(case: Case) -> None:
+    """Apply what `fencer setup kubernetes` prints."""
+    case.simulation.leases.make(case.simulation.lease_of("lab"))
 
 
 def maps(guest: str, node: str = NODE) -> Step:
@@ -163,9 +215,19 @@ def unannotated(key: str) -> Step:
     return annotation(key, None)
 
 
-def paused(why: str | None) -> Step:
-    """Write the pause annotation on kube-system, or take it off."""
-    return lambda case: setattr(case.simulation.api, "paused_why", why)
+def paused(why: str | None, for_s: float = 0.0) -> Step:
+    """Write the pause annotation on kube-system, with an end if it has one, or take it off."""
+    return lambda case: setattr(case.simulation.api, "paused_why", why and _pause(case, why, for_s))
+
+
+def node_paused(why: str, for_s: float) -> Step:
+    """Write the pause annotation on the Node, with an end."""
+    return lambda case: annotation(annotations.PAUSE, _pause(case, why, for_s))(case)
+
+
+def _pause(case: Case, why: str, for_s: float) -> str:
+    ends = EPOCH + timedelta(seconds=case.simulation.clock.now_s() + for_s)
+    return write(PauseNote(why, f"{ends:%Y-%m-%dT%H:%M:%SZ}")) if for_s else why
 
 
 def untainted(case: Case) -> None:

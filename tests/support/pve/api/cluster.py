@@ -5,6 +5,7 @@ Source: replies recorded from pve-manager 9.2; older shapes as in public samples
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from tests.support.pve.api.call import Call, Json
@@ -64,6 +65,16 @@ def nodes(call: Call) -> Json:
     for row in rows:
         row["ssl_fingerprint"] = call.pve.fingerprints.get(row["node"])
     return rows
+
+
+def certificates(call: Call) -> Json:
+    """``GET /nodes/{node}/certificates/info``: those of the host, and the authority that signed them."""
+    whole = call.host.pmxcfs is not Pmxcfs.ALONE
+    authority = hashlib.sha256(f"{call.pve.name or call.host.name}".encode()).digest()
+    rows = {"pve-ssl.pem": call.pve.fingerprints.get(call.host.name)}
+    if whole or call.pve.name is None:
+        rows["pve-root-ca.pem"] = authority.hex(":").upper()
+    return [{"filename": name, "fingerprint": told, "subject": "/CN=x"} for name, told in rows.items()]
 
 
 def _node_row(call: Call, name: str) -> dict[str, Any]:

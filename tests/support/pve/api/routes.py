@@ -70,6 +70,7 @@ ROUTES = (
     Route("GET", "/cluster/ha/resources/{sid}", ha.resource, right=_AUDIT_ALL),
     Route("GET", "/nodes", cluster.nodes),
     Route("GET", "/nodes/{node}/status", cluster.node_status, right=("/nodes/{node}", ("Sys.Audit",))),
+    Route("GET", "/nodes/{node}/certificates/info", cluster.certificates),
     Route("GET", "/nodes/{node}/qemu", guests.guests, protected=True, params=("full",)),
     Route("GET", f"{_VM}/config", guests.config, right=_AUDIT_VM, params=("current", "snapshot")),
     Route("GET", f"{_VM}/status/current", guests.status_current, protected=True, right=_AUDIT_VM),

@@ -24,7 +24,14 @@ SCHEMA |= {
         "parameters": {},
         "permissions": {"check": ["perm", "/", ["Sys.Audit"]]},
         "returns": {"type": "object"},
-    }
+    },
+    # Nor this one. Source: pve-manager, PVE/API2/Certificates.pm, "info".
+    "GET /nodes/{node}/certificates/info": {
+        "parameters": {"properties": {"node": {}}},
+        "proxyto": "node",
+        "permissions": {"user": "all"},
+        "returns": {"type": "array", "items": {"type": "object"}},
+    },
 }
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),

@@ -1,0 +1,54 @@
+"""The pause annotation in a simulated cluster, as a person writes it."""
+
+from __future__ import annotations
+
+from fencer.core.annotations import PAUSE
+from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound
+from fencer.ports import Paused
+from fencer.simulation.objects import Api
+
+
+class SimulatedPauser:
+    """Implements the port `fencer.ports.Pauser`.
+
+    Args:
+        api: The objects.
+    """
+
+    server = "simulation"
+
+    def __init__(self, api: Api) -> None:
+        self.may_write = True
+        """Whether the person's account may patch the namespace, and nodes."""
+        self._api = api
+
+    def cluster_uid(self) -> str:
+        """Say which cluster this is."""
+        return self._api.cluster_uid
+
+    def read(self, node: str | None) -> Paused:
+        """Read what is written."""
+        utc = self._api.clock.utc()
+        if node is None:
+            return Paused(None, self._api.paused_why, self._api.cluster_uid, "0", utc)
+        found = self._api.nodes.get(node)
+        if found is None:
+            raise ClusterNotFound(f"no node {node}")
+        return Paused(node, found.annotations.get(PAUSE), found.uid, str(found.version), utc)
+
+    def write(self, before: Paused, text: str | None) -> None:
+        """Write it, if the object is still as it was read."""
+        if not self.may_write:
+            raise ClusterDenied("simulation: forbidden")
+        if before.node is None:
+            self._api.paused_why = text
+            return
+        node = self._api.nodes.get(before.node)
+        if node is None:
+            raise ClusterNotFound(f"no node {before.node}")
+        if (node.uid, str(node.version)) != (before.uid, before.version):
+            raise ClusterConflict(f"node {before.node} changed since it was read")
+        node.annotations.pop(PAUSE, None)
+        if text is not None:
+            node.annotations[PAUSE] = text
+        self._api.changed(node)
