@@ -16,11 +16,8 @@ from types import FrameType
 
 import click
 
-<<<<<<< HEAD
 from fencer.cli.at_home import HomeWatch
-=======
 from fencer.cli.electing import elected
->>>>>>> 5b583ddc1f7e05e1cfb6d44698e4f8a5648a448c
 from fencer.cli.notifying import notified
 from fencer.cli.options import config_option
 from fencer.cli.recording import Recording, recording

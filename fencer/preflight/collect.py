@@ -34,10 +34,6 @@ from fencer.ports import (
 )
 from fencer.preflight.agent import outdated, socket_of, unit_of
 from fencer.preflight.cluster import WATCH
-<<<<<<< HEAD
-from fencer.preflight.facts import Answer, ClusterFacts, Facts, JournalFacts, NodeFacts, ReceiverFacts
-from fencer.preflight.home import Home
-=======
 from fencer.preflight.facts import (
     Answer,
     ClusterFacts,
@@ -47,8 +43,8 @@ from fencer.preflight.facts import (
     NodeFacts,
     ReceiverFacts,
 )
+from fencer.preflight.home import Home
 from fencer.preflight.leases import by_lease
->>>>>>> 5b583ddc1f7e05e1cfb6d44698e4f8a5648a448c
 from fencer.preflight.rights import knows_policies
 from fencer.runtime.election import name_of
 from fencer.runtime.onlooker import Onlooker
@@ -183,14 +179,10 @@ class _Collector:
         receivers = builder.inspect_receivers(config)
         web = config.web
         unheard = "" if web is None else builder.unable_to_listen(web.host, web.port)
-<<<<<<< HEAD
-        known = Facts(path, config, secrets, journal, receivers, *agent, cluster, endpoints, nodes, unheard)
-        return replace(known, home=builder.home())
-=======
-        return Facts(
+        known = Facts(
             path, config, secrets, journal, receivers, *agent, cluster, endpoints, nodes, leases, unheard
         )
->>>>>>> 5b583ddc1f7e05e1cfb6d44698e4f8a5648a448c
+        return replace(known, home=builder.home())
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)
