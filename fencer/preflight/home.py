@@ -7,9 +7,9 @@ Source: random(4), /proc/sys/kernel/random/boot_id; kubelet, status.nodeInfo.boo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from fencer.core.model import NodeView
 from fencer.core.text import printable
@@ -18,6 +18,10 @@ from fencer.preflight.finding import Finding, Level
 SERVICE = "kubernetes.default"
 """The API server's name within every cluster. Source: Kubernetes, the Service that each API server makes."""
 HTTPS = 443
+
+_URL = re.compile(
+    r"https://(?P<host>\[[0-9A-Fa-f:.]+\]|[^/:\[\]]+)(?::(?P<port>[0-9]{1,5}))?(?:/|$)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +111,8 @@ def _boots_as(node: NodeView, home: Home) -> bool:
 
 def _address(url: str) -> str:
     """Return ``HOST:PORT`` of a URL; empty: it has none."""
-    try:
-        parts = urlsplit(url)
-        return f"{_bare(parts.hostname or '')}:{parts.port or HTTPS}"
-    except ValueError:
-        return ""
+    found = _URL.match(url)
+    return f"{_bare(found['host'])}:{found['port'] or HTTPS}" if found else ""
 
 
 def _is_service(url: str) -> bool:

@@ -118,8 +118,7 @@ def test_a_check_says_where_fencer_runs_and_fails_at_home():
     lab = Lab()
     rows, _ = findings(lab)
     assert rows["home"]["level"] == "ok"
-    boot_id = lab.simulation.cluster.nodes().views["k8s-1"].boot_id
-    lab.at = Home("k8s-1", boot_id)
+    lab.at = Home("k8s-1", lab.simulation.cluster.nodes().views[0].boot_id)
     rows, _ = findings(lab)
     assert rows["home"]["level"] == "FAIL"
 
