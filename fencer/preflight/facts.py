@@ -151,7 +151,7 @@ class Facts:
         nodes: What was seen of the nodes; None: there is no way to the cluster.
         leases: What there is of fencer's Leases, the cluster's first; empty: there is no way to the cluster.
         web_trouble: Why nobody can listen now where page and metrics are to be; empty: somebody can.
-        home: Where fencer itself runs; None: nobody looked.
+        home: Where fencer itself runs.
     """
 
     path: Path
@@ -166,7 +166,7 @@ class Facts:
     nodes: NodeFacts | ClusterError | None
     leases: Sequence[LeaseFacts] = ()
     web_trouble: str = ""
-    home: Home | None = None
+    home: Home = Home("")  # noqa: RUF009 - frozen
 
     @property
     def described(self) -> dict[str, EndpointInfo]:

@@ -45,8 +45,7 @@ def judge(facts: Facts) -> Iterator[Finding]:
         yield from credentials.judge(facts.cluster.credentials, facts.cluster.wall)
     else:
         yield cluster.judge_silence(facts.cluster, config.kubernetes.kubeconfig)
-    if facts.home is not None:
-        yield home.judge(facts.home, _servers(facts), _seen(facts))
+    yield home.judge(facts.home, _servers(facts), _seen(facts))
     yield from _endpoints(facts)
     if isinstance(facts.cluster, ClusterFacts) and facts.leases:
         yield leases.judge(facts.path, facts.cluster.info, facts.leases)

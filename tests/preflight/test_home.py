@@ -120,7 +120,7 @@ def test_a_check_says_where_fencer_runs_and_fails_at_home():
     assert rows["home"]["level"] == "ok"
     lab.at = Home("k8s-1", lab.simulation.cluster.nodes().views[0].boot_id)
     rows, _ = findings(lab)
-    assert rows["home"]["level"] == "FAIL"
+    assert rows["home"]["level"] == "fail"
 
 
 def test_the_agent_says_it_once_and_goes_on():
