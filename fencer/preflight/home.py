@@ -96,13 +96,13 @@ def judge(home: Home, servers: Collection[str], nodes: Collection[NodeView] | No
     if why := why_at_home(home, servers, nodes or ()):
         text = f"{why}. It would be gone with that node, when it is needed"
         tries = ("run it outside: on a hypervisor's host, a machine of its own, or in another cluster",)
-        return Finding("home", about, Level.FAIL, text, tries)
+        return Finding("place", about, Level.FAIL, text, tries)
     if nodes is None:
-        return Finding("home", about, Level.NOTE, "whether it is one of the nodes is not known")
+        return Finding("place", about, Level.NOTE, "whether it is one of the nodes is not known")
     if not home.boot_id:
         text = "whether it is one of the nodes is not known: /proc/sys/kernel/random/boot_id cannot be read"
-        return Finding("home", about, Level.WARN, text)
-    return Finding("home", about, Level.OK, "fencer runs outside the cluster that it fences")
+        return Finding("place", about, Level.WARN, text)
+    return Finding("place", about, Level.OK, "fencer runs outside the cluster that it fences")
 
 
 def _boots_as(node: NodeView, home: Home) -> bool:

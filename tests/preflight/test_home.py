@@ -117,10 +117,10 @@ def test_the_boot_id_is_the_kernels(monkeypatch):
 def test_a_check_says_where_fencer_runs_and_fails_at_home():
     lab = Lab()
     rows, _ = findings(lab)
-    assert rows["home"]["level"] == "ok"
+    assert rows["place"]["level"] == "ok"
     lab.at = Home("k8s-1", lab.simulation.cluster.nodes().views[0].boot_id)
     rows, _ = findings(lab)
-    assert rows["home"]["level"] == "fail"
+    assert rows["place"]["level"] == "fail"
 
 
 def test_the_agent_says_it_once_and_goes_on():
