@@ -125,7 +125,10 @@ def watch(
             parts.config.kubernetes.servers,
             lambda text: world.reporter.said(text, warning=True),
         )
-        outages, viewer = Outages(world, policy.poll_s), Shown(*page.viewers, *told, at_home)
+        outages, viewer = (
+            Outages(world, policy.poll_s),
+            Shown(*page.viewers, *told, *([election] if election else []), at_home),
+        )
         with (
             until_signalled(parts.clock) as stop,
             hooks_heard(hooks, parts),
