@@ -63,6 +63,7 @@ _ON_THE_BARE_API = frozenset(
         "cluster/test_confined",
         "cluster/test_eviction",
         "cluster/test_key",
+        "deploy/test_dry_run",
         "cluster/test_real_api",
         "cluster/test_real_pause",
         "cluster/test_survey",
