@@ -197,6 +197,8 @@ class GuestRef:
         name: For people.
         host: Where it is, as far as the endpoint tells: a name for people and for power witnesses.
         host_uuid: The same as the host's own UUID, where the endpoint tells it: names are given twice.
+        hypervisor: Of what is written on a Node: the hypervisor's own identity, whatever a configuration
+            calls it; empty: not told, and the endpoint's name stands for it. See `fencer.core.naming`.
     """
 
     endpoint: str
@@ -205,6 +207,7 @@ class GuestRef:
     name: str
     host: str | None = None
     host_uuid: str | None = None
+    hypervisor: str = field(default="", compare=False)
 
     @property
     def key(self) -> tuple[str, str, str]:

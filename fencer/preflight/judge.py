@@ -19,6 +19,7 @@ from fencer.preflight import (
     guests,
     home,
     host_power,
+    identities,
     leases,
     nodes,
     notifications,
@@ -70,6 +71,7 @@ def _endpoints(facts: Facts) -> Iterator[Finding]:
     unheard = facts.nodes.scene.errors if isinstance(facts.nodes, NodeFacts) else {}
     for endpoint in facts.config.endpoints:
         yield endpoints.judge(endpoint, facts.endpoints[endpoint.name], unheard.get(endpoint.name, ""))
+    yield from identities.judge(facts.config.policy.mode, facts.described)
     yield from guest_stops.judge_unread({name: info.kind for name, info in facts.described.items()})
 
 

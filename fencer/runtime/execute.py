@@ -91,7 +91,7 @@ class Executor:
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
         self._notes, self._finder = shared.notes, shared.finder
-        self._ledger = shared.ledger
+        self._ledger, self._names = shared.ledger, shared.names
 
     def carry_out(
         self, observation: Observation, action: Action, counts: Callable[[], None] = lambda: None
@@ -119,18 +119,21 @@ class Executor:
         node, cluster, api = observation.node, self._world.cluster, self._api
         match action:
             case BindNode(binding):
-                written = self._note(observation, action, lambda: cluster.bind(node, binding))
+                named = self._names.binding(binding)
+                written = self._note(observation, action, lambda: cluster.bind(node, named))
                 was = node.binding
                 moved = isinstance(was, Binding) and replace(was, guest=binding.guest) == binding
                 why = "it runs there now" if moved else "seen running while the lease advanced"
                 return Happened(f"bound to {binding.guest}: {why}{'' if written else IN_MIND}")
             case RecordDoubts(doubts):
-                written = self._note(observation, action, lambda: cluster.record_doubts(node, doubts))
+                listed = self._names.doubts(doubts)
+                written = self._note(observation, action, lambda: cluster.record_doubts(node, listed))
                 return Happened(_doubts_told(doubts, "noted on the Node" if written else f"noted{IN_MIND}"))
             case TaintNode(mark):
+                told = self._names.mark(mark)
                 self._reserve(observation)
                 counts()
-                self._in_time(lambda: cluster.taint(node, mark), f"{node.name} is not tainted")
+                self._in_time(lambda: cluster.taint(node, told), f"{node.name} is not tainted")
                 return _tainted(observation, mark)
             case ClearPods(pods):
                 return self._clear(observation, pods)
@@ -418,10 +421,10 @@ class Executor:
             if evidence is None or (left := without_saved(node, evidence)) == node.doubts:
                 break
             try:
-                self._api(partial(cluster.record_doubts, node, left))
+                self._api(partial(cluster.record_doubts, node, self._names.doubts(left)))
                 break
             except ClusterConflict:
-                node = self._api(partial(cluster.fact, node.name)).node
+                node = self._names.read(self._api(partial(cluster.fact, node.name)).node)
         return Happened(f"threw the saved memory of {guest} away")
 
     def _order(
