@@ -10,8 +10,8 @@ from fencer.notify.message import Message
 
 KEEP_S = 2 * DURATION_S
 """So long one that is not the holder keeps a message. A holder that ends just before it tells is replaced
-within `DURATION_S` and a look; and whoever was heard in the last `DURATION_S` of this lived on for long enough
-after the message was made to tell it, too."""
+within `DURATION_S` and a look; and whoever was heard in the last `DURATION_S` of this lived on for long
+enough after the message was made to tell it, too."""
 
 
 class Say(Enum):
@@ -56,4 +56,5 @@ def tenure_of(message: Message, endpoints: Sequence[str], tenure: Callable[[str]
     if about in endpoints:
         return tenure(about)
     settled = [one for one in map(tenure, endpoints) if one.lease]
-    return min(settled, key=lambda one: one.lease) if settled else None
+    unsettled = Tenure(Seat.UNSETTLED) if endpoints else None
+    return min(settled, key=lambda one: one.lease) if settled else unsettled

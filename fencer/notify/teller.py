@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from fencer.core.election import Seat, Tenure
 from fencer.notify.book import Book
 from fencer.notify.cases import Look, look_at, without_api
 from fencer.notify.message import Message
@@ -58,6 +59,8 @@ class Teller:
         self._others = others or Others()
         self._kept: dict[str, list[tuple[Message, float]]] = {}
         """By incident: what another agent may tell, each with when it was made; oldest first."""
+        self._theirs: dict[str, Message] = {}
+        """By incident that goes on: the newest message that another agent has told."""
 
     def passed(self, seen: Sight) -> None:
         """See `fencer.ports.Viewer.passed`."""
@@ -69,21 +72,35 @@ class Teller:
 
     def _look(self, found: Look) -> None:
         now_s = self._now_s()
+        self._take_over()
         for message in self._book.look(found, now_s, self._wall()):
             self._kept.setdefault(message.key, []).append((message, now_s))
         self._kept = {key: left for key, kept in self._kept.items() if (left := self._settle(kept, now_s))}
 
     def _settle(self, kept: Sequence[tuple[Message, float]], now_s: float) -> list[tuple[Message, float]]:
         """Tell what is to be told of one incident, in order; return what is kept on."""
-        election, left = self._others.election, []
-        newest = kept[-1][0]
-        tenure = tenure_of(newest, self._others.endpoints, election.tenure) if election else None
+        left, tenure = [], self._tenure(kept[-1][0])
         for message, made_s in kept:
             say = says(tenure, made_s, now_s)
             if say is Say.TELL:
+                self._theirs.pop(message.key, None)
                 self._put(message)
             elif say is Say.KEEP:
                 left.append((message, made_s))
             else:
                 self._others.told(message, tenure.holder if tenure else "")
+                self._theirs[message.key] = message
+                if message.over:
+                    del self._theirs[message.key]
         return left
+
+    def _take_over(self) -> None:
+        """Go on with what another agent told: quietly, for receivers that replace a message or renew it."""
+        for key, message in tuple(self._theirs.items()):
+            tenure = self._tenure(message)
+            if tenure is None or tenure.seat is Seat.HOLDER:
+                self._put(replace(self._theirs.pop(key), loud=False))
+
+    def _tenure(self, message: Message) -> Tenure | None:
+        election = self._others.election
+        return tenure_of(message, self._others.endpoints, election.tenure) if election else None
