@@ -116,7 +116,7 @@ def watch(
         kept.begins(policy)
         page = Served() if once else shown.enter_context(served(wiring, parts, policy))
         election = shown.enter_context(elected(wiring, parts, policy.mode, by))
-        told = () if once or dry_run else shown.enter_context(notified(wiring, parts))
+        told = () if once or dry_run else shown.enter_context(notified(wiring, parts, election))
         reporters = (*_reporters(parts, policy.mode, kept.journal), *page.reporters)
         world = parts.world(SeveralReporters(*reporters), kept.journal, election)
         agent = Agent(world, policy, parts.rules, by)

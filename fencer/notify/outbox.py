@@ -49,8 +49,8 @@ class Outbox:
         pace: Pace | None = None,
     ) -> None:
         self._told, self._now_s = told, now_s
-        self._arrived: SimpleQueue[Message | None] = SimpleQueue()
-        """What nobody has sorted yet; None: nothing follows."""
+        self._arrived: SimpleQueue[tuple[Message, bool] | None] = SimpleQueue()
+        """What nobody has sorted yet, and whether another agent has told it; None: nothing follows."""
         self._lock = threading.Lock()
         self._closed = False
         past = told.past if told is not None else Past()
@@ -74,7 +74,11 @@ class Outbox:
 
     def put(self, message: Message) -> None:
         """Have a message sent to everybody who is told of such. Comes back at once: it takes no lock."""
-        self._arrived.put(message)
+        self._arrived.put((message, False))
+
+    def heard(self, message: Message) -> None:
+        """Take note that another agent has told this. Comes back at once, as `put`."""
+        self._arrived.put((message, True))
 
     def close(self, patience_s: float) -> None:
         """Send what waits, and keep what was told; for so long at most.
@@ -104,11 +108,15 @@ class Outbox:
     # -- On the threads ------------------------------------------------------------------------------------
 
     def _sort(self) -> None:
-        while (message := self._arrived.get()) is not None:
+        while (arrived := self._arrived.get()) is not None:
+            message, heard = arrived
             with self._lock:
                 self._incidents[message.key] = message
                 for one in self._lanes:
-                    one.lane.offer(message, self._now_s())
+                    if heard:
+                        one.lane.heard(message)
+                    else:
+                        one.lane.offer(message, self._now_s())
                     one.changed.notify()
                 self._forget_what_is_over(message.key)
                 self._forget_what_is_too_much()

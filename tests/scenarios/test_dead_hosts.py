@@ -12,10 +12,11 @@ from tests.scenarios.recipes import real_agent
 
 NODES = tuple(f"k8s-{number}" for number in range(1, 10))
 HOSTS = ("pve1", "pve2", "pve3")
+ONE, TWO = (Watcher(),), (Watcher(), Watcher(from_s=7.3))
 TWO_AT_A_TIME = replace(ARMED, max_fenced=2)
 
 
-def fenced_after(seed, *dead, policy=TWO_AT_A_TIME, watchers=(Watcher(),)):
+def fenced_after(seed, *dead, policy=TWO_AT_A_TIME, watchers=ONE):
     """Let hosts lose their power; return the nodes that are fenced three minutes later."""
     story = Scenario(
         "dead-hosts",
@@ -39,7 +40,7 @@ def on(host):
     return set(NODES[HOSTS.index(host) :: len(HOSTS)])
 
 
-@pytest.mark.parametrize("watchers", [(Watcher(),), (Watcher(), Watcher(from_s=7.3))], ids=["one", "two"])
+@pytest.mark.parametrize("watchers", [ONE, TWO], ids=["one", "two"])
 def test_all_nodes_of_a_dead_host_are_one_incident(watchers):
     """Three nodes, where the brake lets two be fenced."""
     assert fenced_after(0, "pve2", watchers=watchers) == on("pve2")
@@ -47,7 +48,7 @@ def test_all_nodes_of_a_dead_host_are_one_incident(watchers):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_of_three_hosts_one_may_die(seed):
-    fenced = fenced_after(seed, "pve1", "pve3", watchers=(Watcher(), Watcher(from_s=7.3)))
+    fenced = fenced_after(seed, "pve1", "pve3", watchers=TWO)
     assert fenced in [on("pve1"), on("pve3")]
 
 
