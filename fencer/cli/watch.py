@@ -16,6 +16,7 @@ from types import FrameType
 
 import click
 
+from fencer.cli.at_home import HomeWatch
 from fencer.cli.electing import elected
 from fencer.cli.notifying import notified
 from fencer.cli.options import config_option
@@ -119,7 +120,15 @@ def watch(
         reporters = (*_reporters(parts, policy.mode, kept.journal), *page.reporters)
         world = parts.world(SeveralReporters(*reporters), kept.journal, election)
         agent = Agent(world, policy, parts.rules, by)
-        outages, viewer = Outages(world, policy.poll_s), Shown(*page.viewers, *told)
+        at_home = HomeWatch(
+            wiring.home(),
+            parts.config.kubernetes.servers,
+            lambda text: world.reporter.said(text, warning=True),
+        )
+        outages, viewer = (
+            Outages(world, policy.poll_s),
+            Shown(*page.viewers, *told, *([election] if election else []), at_home),
+        )
         with (
             until_signalled(parts.clock) as stop,
             hooks_heard(hooks, parts),
