@@ -46,7 +46,7 @@ def notified(wiring: Wiring, parts: Parts, election: Election | None = None) -> 
 
     def heard(message: Message, holder: str) -> None:
         log.info("%s: kept: %s tells", message.title, holder)
-        outbox.heard(message)
+        outbox.heard(message, holder)
 
     teller = Teller(
         outbox.put,
@@ -55,7 +55,7 @@ def notified(wiring: Wiring, parts: Parts, election: Election | None = None) -> 
         wiring.wall,
         standing,
         settings.remind_s,
-        Others(election, tuple(parts.hypervisors), heard),
+        Others(election.tenure if election else None, tuple(parts.hypervisors), heard),
     )
     log.info("told without asking: %s", ", ".join(one.name for one in settings.receivers))
     try:

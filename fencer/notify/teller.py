@@ -12,7 +12,6 @@ from fencer.notify.cases import Look, look_at, without_api
 from fencer.notify.message import Message
 from fencer.notify.settings import REMIND_S
 from fencer.notify.speaker import Say, says, tenure_of
-from fencer.ports import Election
 from fencer.ports.runtime import Sight
 
 
@@ -21,12 +20,12 @@ class Others:
     """The other agents that may tell people the same.
 
     Attributes:
-        election: What this agent is to each hypervisor; None: no other agent is thought of.
+        tenure: Tells what this agent is to a hypervisor, by its name; None: no other agent is thought of.
         endpoints: All hypervisors of this agent.
         told: Takes a message that another agent has told, and that agent's name; returns at once.
     """
 
-    election: Election | None = None
+    tenure: Callable[[str], Tenure] | None = None
     endpoints: Sequence[str] = ()
     told: Callable[[Message, str], None] = field(default=lambda _message, _holder: None)
 
@@ -102,5 +101,5 @@ class Teller:
                 self._put(replace(self._theirs.pop(key), loud=False))
 
     def _tenure(self, message: Message) -> Tenure | None:
-        election = self._others.election
-        return tenure_of(message, self._others.endpoints, election.tenure) if election else None
+        tenure = self._others.tenure
+        return tenure_of(message, self._others.endpoints, tenure) if tenure else None

@@ -70,7 +70,7 @@ class Teams:
             "/config",
             simulation.clock.now_s,
             lambda: EPOCH + timedelta(seconds=simulation.clock.now_s()),
-            others=Others(campaigns, tuple(simulation.hypervisors)),
+            others=Others(campaigns.tenure, tuple(simulation.hypervisors)),
         )
         return campaigns.steps(), teller
 
