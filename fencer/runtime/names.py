@@ -55,14 +55,6 @@ class Names:
             self._read[node.uid] = (self._known, node, read)
         return read
 
-    def unsure(self, guest: GuestRef) -> str:
-        """Return why no reading of a guest that is written on a Node can be believed; or nothing."""
-        if not self._known.sure(guest):
-            self._ask([guest.endpoint])
-        if self._known.sure(guest):
-            return ""
-        return f"{guest.endpoint}: whether it is the hypervisor that the node is bound to is not known"
-
     def binding(self, binding: Binding) -> Binding:
         """Return a binding as it is written."""
         return replace(binding, guest=self._written(binding.guest))
@@ -117,5 +109,4 @@ class Names:
                     untold.add(endpoint)
                 else:
                     told[endpoint] = answer.identity
-                    untold.discard(endpoint)
             self._known = Identities(told, frozenset(untold))
