@@ -16,6 +16,7 @@ from types import FrameType
 
 import click
 
+from fencer.cli.at_home import HomeWatch
 from fencer.cli.electing import elected
 from fencer.cli.notifying import notified
 from fencer.cli.options import config_option
@@ -115,13 +116,18 @@ def watch(
         kept.begins(policy)
         page = Served() if once else shown.enter_context(served(wiring, parts, policy))
         election = shown.enter_context(elected(wiring, parts, policy.mode, by))
-        told = () if once or dry_run else shown.enter_context(notified(wiring, parts))
+        told = () if once or dry_run else shown.enter_context(notified(wiring, parts, election))
         reporters = (*_reporters(parts, policy.mode, kept.journal), *page.reporters)
         world = parts.world(SeveralReporters(*reporters), kept.journal, election)
         agent = Agent(world, policy, parts.rules, by)
+        at_home = HomeWatch(
+            wiring.home(),
+            parts.config.kubernetes.servers,
+            lambda text: world.reporter.said(text, warning=True),
+        )
         outages, viewer = (
             Outages(world, policy.poll_s),
-            Shown(*page.viewers, *told, *([election] if election else [])),
+            Shown(*page.viewers, *told, *([election] if election else []), at_home),
         )
         with (
             until_signalled(parts.clock) as stop,

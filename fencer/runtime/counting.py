@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from fencer.core.brake import with_slots
 from fencer.core.fleet import (
     STALL_REMEMBERED_S,
     heard,
@@ -16,7 +17,6 @@ from fencer.core.fleet import (
     stalls,
     survey,
     tainted,
-    with_slots,
 )
 from fencer.core.history import aged, unasked
 from fencer.core.model import Action, Fleet, GuestHistory, NodeView, PowerState, TaintNode

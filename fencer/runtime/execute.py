@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar, assert_never
 
+from fencer.core import brake
 from fencer.core.done import Done, GuestStopped, Happened, PodsCleared, Tainted
 from fencer.core.doubt import WORDS, without_saved
 from fencer.core.election import Seat
-from fencer.core.fleet import fits_brake
 from fencer.core.ledger import Ledger, PowerOrder
 from fencer.core.model import (
     Action,
@@ -306,13 +306,18 @@ class Executor:
             ClusterConflict: others have used them up meanwhile.
             ClusterError: that could not be told.
         """
-        fleet, utc = observation.fleet, observation.utc
+        fleet, node, utc = observation.fleet, observation.node, observation.utc
         by_word = observation.word.over_brake_why is not None
 
-        def fits(uid: str, ledger: Ledger) -> bool:
-            return by_word or fits_brake(fleet, self._policy, uid, ledger.at(utc).slots)
+        mine = brake.slots_for(node, observation.evidence)
 
-        self._ledger.reserve(observation.node.uid, utc, fits, self._memory.due)
+        def fits(slot: str, ledger: Ledger) -> bool:
+            slots = ledger.at(utc).slots
+            if slot in mine:
+                return by_word or brake.fits(fleet, self._policy, node, observation.evidence, slots)
+            return brake.fits(fleet, self._policy, replace(node, uid=slot), None, slots)
+
+        self._ledger.reserve(mine, utc, fits, self._memory.due)
 
     def _take_window(self, observation: Observation, guest: GuestRef) -> Callable[[], None]:
         """Note a power order before it is given: all agents wait for the window then.
