@@ -11,7 +11,6 @@ from pathlib import Path
 from fencer.cli.wire import Parts, Wiring
 from fencer.core.election import Holder
 from fencer.core.policy import Mode
-from fencer.ports import Election
 from fencer.runtime.election import LEARN_S, Campaigns
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -21,7 +20,7 @@ CLOSING_S = 3.0
 
 
 @contextmanager
-def elected(wiring: Wiring, parts: Parts, mode: Mode, by: str) -> Iterator[Election | None]:
+def elected(wiring: Wiring, parts: Parts, mode: Mode, by: str) -> Iterator[Campaigns | None]:
     """Campaign for the Lease of each hypervisor until this ends; then give back what is held.
 
     Args:

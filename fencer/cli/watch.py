@@ -119,7 +119,10 @@ def watch(
         reporters = (*_reporters(parts, policy.mode, kept.journal), *page.reporters)
         world = parts.world(SeveralReporters(*reporters), kept.journal, election)
         agent = Agent(world, policy, parts.rules, by)
-        outages, viewer = Outages(world, policy.poll_s), Shown(*page.viewers, *told)
+        outages, viewer = (
+            Outages(world, policy.poll_s),
+            Shown(*page.viewers, *told, *([election] if election else [])),
+        )
         with (
             until_signalled(parts.clock) as stop,
             hooks_heard(hooks, parts),

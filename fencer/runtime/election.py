@@ -31,12 +31,14 @@ from fencer.errors import (
     ClusterNotFound,
     FencerError,
 )
-from fencer.ports import Asker, Clock, EndpointInfo, Hypervisor, LeaseStore
+from fencer.ports import Asker, Clock, EndpointInfo, Hypervisor, LeaseStore, Sight
 
 LEARN_S = 10.0
 """How long hypervisors may take to say who they are, and between two times that they are asked."""
 LOOK_S = 10.0
 """Between two looks at the Lease on which agents share what they do."""
+UNABLE_S = 30.0
+"""An agent that cannot have given a hypervisor any order for so long leaves its Lease to others."""
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +58,9 @@ class _Lack:
 
 class Campaigns:
     """Implements the port `fencer.ports.Election`, and asks the API for it in its `steps`.
+
+    It is shown the passes (`fencer.ports.Viewer`): an agent that does not look any more, or whom a hypervisor
+    does not answer, is of no use as its holder.
 
     Args:
         leases: The Leases.
@@ -85,6 +90,16 @@ class Campaigns:
         """By Lease; written by one thread."""
         self._looked_s = float("-inf")
         self._ended = False
+        self._able_s: dict[str, float] = {}
+        """When each endpoint was last seen to answer, in a pass."""
+
+    def passed(self, seen: Sight) -> None:
+        """See `fencer.ports.Viewer.passed`."""
+        silent = self._able_s.keys() & seen.errors.keys()  # in the first pass each of them counts as able
+        self._able_s |= dict.fromkeys(self._hypervisors.keys() - silent, self._clock.now_s())
+
+    def failed(self, why: str) -> None:
+        """See `fencer.ports.Viewer.failed`: whoever does not reach the API renews no Lease, either."""
 
     def tenure(self, endpoint: str) -> Tenure:
         """See `fencer.ports.Election.tenure`."""
@@ -101,6 +116,8 @@ class Campaigns:
         record = campaign.record if campaign else None
         if campaign is None or record is None:
             return Tenure(Seat.UNSETTLED, name, why=f"lease {name} was not read yet")
+        if not record.holder and not self._is_able(name):
+            return Tenure(Seat.UNSETTLED, name, why=f"{endpoint} does not answer this agent")
         if record.holder == self._me:
             return Tenure(Seat.HOLDER, name, campaign.valid_s, holder_name(self._me))
         holder = printable(holder_name(record.holder))
@@ -151,6 +168,9 @@ class Campaigns:
 
     def _campaign(self, name: str) -> None:
         """Do for one Lease what is due now."""
+        if not self._is_able(name):
+            self._leave(name)
+            return
         campaign = self._campaigns.setdefault(name, Campaign(self._me))
         before = campaign.record
         if before is None or before.holder != self._me:
@@ -164,6 +184,20 @@ class Campaigns:
             again = self._read(name).due(self._clock.now_s(), self._wall())
             if again is not None:
                 self._write(name, again)
+
+    def _is_able(self, name: str) -> bool:
+        """Whether this agent could give orders there; before the first pass it is taken to be able."""
+        endpoints = [endpoint for endpoint, its_name in self._names.items() if its_name == name]
+        since_s = self._clock.now_s() - UNABLE_S
+        return not self._able_s or any(self._able_s[one] > since_s for one in endpoints)
+
+    def _leave(self, name: str) -> None:
+        """Give a Lease back that this agent can do nothing with, and leave it to others."""
+        wanted = self._campaigns.get(name, Campaign(self._me)).released(self._wall())
+        if wanted is not None:
+            self._campaigns[name] = Campaign(self._me)
+            self._leases.write_lease(wanted)
+        self._read(name)
 
     def _read(self, name: str) -> Campaign:
         record = self._leases.read_lease(name)
