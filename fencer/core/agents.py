@@ -1,7 +1,7 @@
 """Which armed agents are there: each writes itself on the Lease that all agents of a cluster share.
 
-So whoever looks can say that nobody fences, although a configuration says ``armed``; and that two agents go by
-different rules. Nothing is decided by it: an agent that is not written there fences all the same.
+So whoever looks can say that nobody fences, although a configuration says ``armed``; and that two agents go
+by different rules. Nothing is decided by it: an agent that is not written there fences all the same.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def written(notes: Mapping[str, str], agent: AgentRecord, utc: str) -> dict[str,
     mine = AGENT + agent.instance
     kept = {key: text for key, text in notes.items() if not key.startswith(AGENT)}
     others = [key for key in sorted(notes) if key.startswith(AGENT) and key != mine]
-    alive = [key for key in others if _counts(key, notes[key], utc)]
+    alive = [key for key in others if _counts(notes[key], utc)]
     return {**kept, **{key: notes[key] for key in alive[: MOST_AGENTS - 1]}, mine: _text(agent)}
 
 
@@ -169,7 +169,7 @@ def _unlike(what: str, told: Sequence[tuple[str, str]], values: Sequence[str]) -
         yield printable(f"{what} differ: {each}")
 
 
-def _counts(key: str, text: str, utc: str) -> bool:
+def _counts(text: str, utc: str) -> bool:
     """Whether a record is to stay: its agent may still be there. One of a newer fencer has its time, too."""
     try:
         if len(text.encode()) > LONGEST:

@@ -1,4 +1,4 @@
-"""An armed agent writes itself where all agents of the cluster do, again and again, as long as it makes passes.
+"""An armed agent writes itself where all agents of the cluster do, as long as it makes passes.
 
 Nobody decides anything by that. It is for people, who ask whether anybody is there.
 """
