@@ -1,4 +1,4 @@
-"""Whether anybody is there who fences: what agents have written on the cluster's Lease, for ``fencer status``."""
+"""Whether anybody is there who fences: what agents have written, for ``fencer status``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from fencer.core.election import CLUSTER_LEASE
 from fencer.core.policy import Mode
 from fencer.errors import ClusterDenied, ClusterNotFound, FencerError
 from fencer.runtime.world import API
-from fencer.wording.agents import nobody_is_there, oddities, who_is_there
-
-MENDS = "`fencer setup kubernetes --config CONFIG | kubectl apply -f -` mends that"
+from fencer.wording.agents import LEASES_MEND, nobody_is_there, oddities, who_is_there
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ def call_roll(parts: Parts) -> RollCall:
     try:
         record = parts.asker.ask(API, lambda: parts.leases.read_lease(CLUSTER_LEASE), deadline_s)
     except (ClusterNotFound, ClusterDenied) as error:
-        return RollCall(mode, unknown=f"{error}; {MENDS}")
+        return RollCall(mode, unknown=f"{error}; {LEASES_MEND}")
     except FencerError as error:
         return RollCall(mode, unknown=str(error))
     return RollCall(mode, read_agents(record.notes), record.utc)

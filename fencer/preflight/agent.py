@@ -66,9 +66,8 @@ def judge(
         return Finding("agent", f"{unit}.service", Level.WARN, text, (again,))
     if answers:
         return Finding("agent", f"{unit}.service", Level.OK, "answers on this machine")
+    starts = f"systemctl enable --now {shlex.quote(unit)}"
+    level, text = Level.WARN, f"{NOBODY}; unless one runs elsewhere, nothing is fenced"
     if elsewhere:
-        return Finding("agent", f"{unit}.service", Level.NOTE, f"{NOBODY}; one runs elsewhere")
-    text = f"{NOBODY}; unless one runs elsewhere, nothing is fenced"
-    return Finding(
-        "agent", f"{unit}.service", Level.WARN, text, (f"systemctl enable --now {shlex.quote(unit)}",)
-    )
+        level, text, starts = Level.NOTE, f"{NOBODY}; one runs elsewhere", ""
+    return Finding("agent", f"{unit}.service", level, text, tuple(filter(None, (starts,))))

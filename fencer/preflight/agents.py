@@ -15,8 +15,8 @@ from fencer.preflight.finding import Finding, Level
 from fencer.wording.agents import nobody_is_there, oddities, who_is_there
 
 UNWRITTEN = (
-    f"an agent answers on this machine, but none has written of a pass in the last {age(THERE_S)}: it has just "
-    "begun, observes only, hangs, or is of an older version"
+    f"an agent answers on this machine, but none has written of a pass in the last {age(THERE_S)}: it has "
+    "just begun, observes only, hangs, or is of an older version"
 )
 OTHER_RULES = "they go by other rules than this configuration: `fencer` reads it when it starts"
 

@@ -10,6 +10,7 @@ from fencer.core.text import age, listing, printable
 
 NOBODY = "NO AGENT RUNS: nobody fences"
 NOT_COUNTED = "an agent in mode observe is not counted"
+LEASES_MEND = "`fencer setup kubernetes --config CONFIG | kubectl apply -f -` mends that"
 _OURS = "fencer@"
 
 
