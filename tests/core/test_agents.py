@@ -26,7 +26,8 @@ MINE = AgentRecord("fencer@pve2", "1f0c2d3e", "0.1.0", Mode.ARMED, "a1b2c3d4", A
 
 
 def later(seconds):
-    return f"2026-11-20T{10 + (41 + seconds // 60) // 60:02d}:{(41 + seconds // 60) % 60:02d}:{seconds % 60:02d}Z"
+    minutes = 41 + seconds // 60
+    return f"2026-11-20T{10 + minutes // 60:02d}:{minutes % 60:02d}:{seconds % 60:02d}Z"
 
 
 def test_what_an_agent_writes_is_read_again_and_other_annotations_stay():
