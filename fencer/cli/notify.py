@@ -264,6 +264,7 @@ def _incident(message: Message, past: Past) -> dict[str, Any]:
         "at": message.at.isoformat(),
         "told": told,
         "waiting": waits,
+        "told_by": past.others.get(message.key, ""),
     }
 
 
@@ -273,6 +274,7 @@ def _show_incident(one: dict[str, Any], names: set[str], now: datetime) -> None:
     waits = [name for name in one["waiting"] if name in names]
     known = f"; {', '.join(told)} {'know' if len(told) > 1 else 'knows'}" if told else ""
     waiting = f"; not told yet: {', '.join(waits)}" if waits else ""
-    text = f"{clean(one['title'])}, began {since} ago{clean(known)}{clean(waiting)}"
+    other = f"; kept: {clean(one['told_by'])} tells" if one["told_by"] else ""
+    text = f"{clean(one['title'])}, began {since} ago{clean(known)}{clean(waiting)}{other}"
     for line in table([["", Cell(text, BAD if waits else FAINT)]], gap=2):
         say(line)

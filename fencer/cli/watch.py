@@ -16,6 +16,7 @@ from types import FrameType
 
 import click
 
+from fencer.cli.at_home import HomeWatch
 from fencer.cli.electing import elected
 from fencer.cli.notifying import notified
 from fencer.cli.options import config_option
@@ -115,11 +116,17 @@ def watch(
         kept.begins(policy)
         page = Served() if once else shown.enter_context(served(wiring, parts, policy))
         part = shown.enter_context(elected(wiring, parts, policy, by))
-        told = () if once or dry_run else shown.enter_context(notified(wiring, parts))
+        told = () if once or dry_run else shown.enter_context(notified(wiring, parts, part.election))
         reporters = (*_reporters(parts, policy.mode, kept.journal), *page.reporters)
         world = parts.world(SeveralReporters(*reporters), kept.journal, part.election)
         agent = Agent(world, policy, parts.rules, by)
-        outages, viewer = Outages(world, policy.poll_s), Shown(*page.viewers, *told, *part.viewers)
+        at_home = HomeWatch(
+            wiring.home(),
+            parts.config.kubernetes.servers,
+            lambda text: world.reporter.said(text, warning=True),
+        )
+        outages = Outages(world, policy.poll_s)
+        viewer = Shown(*page.viewers, *told, *part.viewers, at_home)
         with (
             until_signalled(parts.clock) as stop,
             hooks_heard(hooks, parts, part.hear),

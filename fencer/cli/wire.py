@@ -62,6 +62,7 @@ from fencer.ports import (
     Surveyor,
 )
 from fencer.preflight.facts import JournalFacts, ReceiverFacts
+from fencer.preflight.home import Home, read_home
 from fencer.reporting.log import PlainFormatter
 from fencer.runtime import hookserver
 from fencer.runtime.beside import Beside
@@ -140,6 +141,14 @@ class Wiring:
         except OSError as error:
             return os.strerror(error.errno) if error.errno else str(error)
         return ""
+
+    def home(self) -> Home:
+        """Return where this process runs."""
+        try:
+            boot_id = Path("/proc/sys/kernel/random/boot_id").read_text()
+        except OSError:
+            boot_id = ""
+        return read_home(self.host(), boot_id, os.environ)
 
     def clock(self) -> Clock:
         """Build the clock."""

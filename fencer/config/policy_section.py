@@ -67,6 +67,13 @@ KEYS: Mapping[str, Any] = {
         example=2,
         unit="nodes",
     ),
+    "max_fenced_hosts": key(
+        "Brake: of how many hosts that died within an hour (by HA, or by a power witness) the nodes may be "
+        "fenced. All nodes of one host count once for max_fenced. Absent: half of the hosts, rounded down, "
+        "at least one.",
+        example=2,
+        unit="hosts",
+    ),
     "power_window_s": seconds("At most one guest is powered off in this time.", example=120),
     "clear_parallel": key("How many pods are cleared at a time.", example=4, unit="requests"),
     "clear_batch": key(

@@ -53,7 +53,9 @@ def inspect_secret(path: Path) -> tuple[Trouble, ...]:
         why = error.strerror if isinstance(error, OSError) else str(error)
         return (Trouble(f"{shown}: cannot be read: {why}", f"ls -l {quoted}"),)
     try:
-        return tuple(_findings(os.fstat(descriptor), shown, quoted, masked=by_systemd(path)))
+        return tuple(
+            _findings(os.fstat(descriptor), shown, quoted, masked=by_systemd(path) or by_kubelet(path))
+        )
     finally:
         os.close(descriptor)
 
@@ -71,6 +73,26 @@ def by_systemd(path: Path) -> bool:
     said = Path(os.environ.get("CREDENTIALS_DIRECTORY", ""))
     folders = [SYSTEMDS, *([said] if said.is_absolute() and said != Path("/") else [])]
     return any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
+
+
+def by_kubelet(path: Path) -> bool:
+    """Whether a file is of a Secret that is mounted in our pod, so that its group is the pod's own.
+
+    The kubelet writes it as root into a folder that only this pod sees, and with `fsGroup` makes it readable
+    by that group, whatever `defaultMode` says: no other way leads a user that is not root to it.
+
+    Source: Kubernetes, pkg/volume/util/atomic_writer.go: each file is a link to ``..data/FILE``, and
+    ``..data`` one to a folder ``..TIMESTAMP``; pkg/volume/volume_linux.go, SetVolumeOwnership: fsGroup adds
+    0440.
+    """
+    data = path.parent / _DATA
+    try:
+        return data.is_symlink() and path.is_symlink() and path.readlink().parts[0] == _DATA
+    except OSError:
+        return False
+
+
+_DATA = "..data"
 
 
 def _findings(status: os.stat_result, shown: str, quoted: str, *, masked: bool) -> list[Trouble]:

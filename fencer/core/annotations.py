@@ -257,7 +257,7 @@ def _doubt(data: Any) -> Doubt:
 
 
 def _guest(guest: GuestRef) -> dict[str, str | None]:
-    return {
+    told = {
         "endpoint": guest.endpoint,
         "id": guest.id,
         "uuid": guest.uuid,
@@ -265,6 +265,7 @@ def _guest(guest: GuestRef) -> dict[str, str | None]:
         "host": guest.host,
         "hostUUID": guest.host_uuid,
     }
+    return told | {"hypervisor": guest.hypervisor} if guest.hypervisor else told
 
 
 def _guest_of(data: Any) -> GuestRef:
@@ -277,6 +278,7 @@ def _guest_of(data: Any) -> GuestRef:
         name=_string(data["name"]),
         host=_text_or_none(data.get("host")),
         host_uuid=_text_or_none(data.get("hostUUID")),
+        hypervisor=_text_or_none(data.get("hypervisor")) or "",
     )
 
 

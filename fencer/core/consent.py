@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencer.core import pause
+from fencer.core import brake, pause
 from fencer.core.deeds import deed
 from fencer.core.maintenance import window_for
 from fencer.core.model import (
@@ -118,7 +118,7 @@ def _unsigned(observation: Observation, mark: FenceMark) -> Objection:
 def braked(subject: Subject, policy: Policy) -> Answer:
     """Not too many nodes at once, and not all of them."""
     fleet, why = subject.seen.fleet, subject.seen.word.over_brake_why
-    limit, used = policy.brake_at(fleet.nodes), fleet.fenced_beside(subject.node.uid)
+    limit, used = policy.brake_at(fleet.nodes), brake.used(fleet, subject.node, subject.evidence)
     seen = f"{used} of {limit} used"
     if why is not None:
         return Passed(f"{seen}; overridden: {why}")
@@ -133,6 +133,13 @@ def braked(subject: Subject, policy: Policy) -> Answer:
         half = ", half of the nodes" if policy.max_fenced is None else ""
         seen = f"{used} of {fleet.nodes} nodes within an hour; max_fenced allows {limit}{half}"
         needs = "an older fence lifted or an hour old, a higher `max_fenced`, or --over-brake WHY"
+        return Objection(Verdict.REFUSE, Reason.BRAKE, seen, needs)
+    if brake.too_many_hosts(fleet, policy, subject.node, subject.evidence):
+        most = policy.brake_at_hosts(fleet.hosts)
+        half = ", half of the hosts" if policy.max_fenced_hosts is None else ""
+        dead = len(brake.dead_hosts(fleet))
+        seen = f"{dead} of {fleet.hosts} hosts within an hour; max_fenced_hosts allows {most}{half}"
+        needs = "an older fence lifted or an hour old, a higher `max_fenced_hosts`, or --over-brake WHY"
         return Objection(Verdict.REFUSE, Reason.BRAKE, seen, needs)
     return Passed(seen)
 

@@ -122,12 +122,14 @@ class Campaign:
         record: The Lease as it was last read or written; None: not yet.
         changed_s: When its state was last seen to have changed: the answer had come, by the own clock.
         valid_s: Until when this agent holds it, by the own clock; minus infinity: it does not.
+        heard_s: When it was last seen to change between two reads: a sign of life of whoever holds it.
     """
 
     me: str
     record: LeaseRecord | None = None
     changed_s: float = float("-inf")
     valid_s: float = float("-inf")
+    heard_s: float = float("-inf")
 
     def read(self, record: LeaseRecord, now_s: float) -> Campaign:
         """Take in a Lease that was read.
@@ -142,7 +144,10 @@ class Campaign:
         before = self.record
         same = before is not None and before.uid == record.uid and before.state == record.state
         valid_s = self.valid_s if record.holder == self.me else float("-inf")
-        return replace(self, record=record, changed_s=self.changed_s if same else now_s, valid_s=valid_s)
+        changed = not same and before is not None and before.uid == record.uid
+        heard_s = now_s if changed else self.heard_s
+        changed_s = self.changed_s if same else now_s
+        return replace(self, record=record, changed_s=changed_s, valid_s=valid_s, heard_s=heard_s)
 
     def wrote(self, record: LeaseRecord, began_s: float, now_s: float) -> Campaign:
         """Take in the answer to a write of this agent's own: it is the holder.
@@ -202,6 +207,7 @@ class Tenure:
         until_s: For a holder: until when, by its own clock.
         holder: Who holds it, as people know them; empty: nobody, or not known.
         why: Why it is not clear, or cannot be.
+        heard_s: When the holder was last seen to renew it, by this agent's own clock; minus infinity: never.
     """
 
     seat: Seat
@@ -209,6 +215,7 @@ class Tenure:
     until_s: float = float("-inf")
     holder: str = ""
     why: str = ""
+    heard_s: float = float("-inf")
 
     def holds(self, now_s: float) -> bool:
         """Whether this agent may give orders at this moment."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from fencer.core import brake
 from fencer.core.doubt import CONTRADICTIONS
 from fencer.core.history import LEASE_DURATION_S
 from fencer.core.model import (
@@ -21,10 +22,6 @@ from fencer.core.model import (
     version_number,
 )
 from fencer.core.policy import Policy
-from fencer.core.times import seconds_between
-
-YOUNG_S = 3600.0
-"""A fence younger than this counts against the brake."""
 
 STALLED_GUESTS = 2
 STALL_REMEMBERED_S = 600.0
@@ -59,16 +56,15 @@ def survey(
     readings = list(evidence)
     doubted = Counter(endpoint for node, history, endpoint in histories if _proved_wrong(node, history))
     deleted = {r.guest.key for r in readings if r.power_state is PowerState.ABSENT and r.gone}
-    return Fleet(
+    fleet = Fleet(
         nodes=len(nodes),
         silent=_silent(nodes, policy),
-        young_fences=sum(1 for node in nodes if _young(node, utc, deleted)),
-        tainted=frozenset(node.uid for node in nodes if node.out_of_service is not None),
         last_stop_age_s=last_stop_age_s,
         stalled=stalled | stalls(readings),
         contradicted_endpoints=frozenset(name for name, count in doubted.items() if count >= PROVED_WRONG),
         paused_why=paused_why,
     )
+    return brake.count(nodes, utc, deleted, fleet)
 
 
 def _silent(nodes: Collection[NodeView], policy: Policy) -> int:
@@ -109,41 +105,6 @@ def may_be_alive(node: NodeView, policy: Policy) -> bool:
     if node.ready is True or not node.asked:
         return True
     return node.lease_age_s is not None and node.lease_age_s < limit_s
-
-
-def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) -> bool:
-    """Whether a fence counts. One for a guest that was deleted, on record, does not: somebody wanted that.
-
-    One whose mark somebody has overwritten does: it may be ours.
-    """
-    mark, taint = node.mark, node.out_of_service
-    if taint is None or mark is None:
-        return False
-    if isinstance(mark, FenceMark) and node.fenced and mark.guest.key in deleted:
-        return False
-    return taint.time_added is None or seconds_between(taint.time_added, utc) < YOUNG_S
-
-
-def with_slots(fleet: Fleet, slots: Iterable[str]) -> Fleet:
-    """Return it with what agents are about to fence.
-
-    Args:
-        fleet: As it was summed up.
-        slots: All nodes, by UID, that have a slot now: also of fences that are written.
-    """
-    return replace(fleet, reserved=frozenset(slots) - fleet.tainted)
-
-
-def fits_brake(fleet: Fleet, policy: Policy, uid: str, slots: Iterable[str]) -> bool:
-    """Whether one more node may be fenced, now that it is known whom other agents are about to fence.
-
-    Args:
-        fleet: As it was summed up.
-        policy: Where the brake is.
-        uid: The node that is about to be fenced.
-        slots: All nodes, by UID, that have a slot now.
-    """
-    return with_slots(fleet, slots).fenced_beside(uid) < policy.brake_at(fleet.nodes)
 
 
 def tainted(node: NodeView, mark: FenceMark) -> NodeView:

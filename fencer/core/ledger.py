@@ -54,8 +54,8 @@ class Ledger:
 
     Attributes:
         power: The last power order; None: none.
-        slots: Nodes, by UID, that are about to be tainted, or were a moment ago: since when, by the API
-            server's clock.
+        slots: Slots of the brake (`fencer.core.brake.slots_for`) of nodes that are about to be tainted, or
+            were a moment ago: since when, by the API server's clock.
     """
 
     power: PowerOrder | None = None

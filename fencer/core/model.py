@@ -197,6 +197,8 @@ class GuestRef:
         name: For people.
         host: Where it is, as far as the endpoint tells: a name for people and for power witnesses.
         host_uuid: The same as the host's own UUID, where the endpoint tells it: names are given twice.
+        hypervisor: Of what is written on a Node: the hypervisor's own identity, whatever a configuration
+            calls it; empty: not told, and the endpoint's name stands for it. See `fencer.core.naming`.
     """
 
     endpoint: str
@@ -205,6 +207,7 @@ class GuestRef:
     name: str
     host: str | None = None
     host_uuid: str | None = None
+    hypervisor: str = field(default="", compare=False)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -765,8 +768,12 @@ class Fleet:
     Attributes:
         nodes: How many nodes there are.
         silent: How many of them are silent; all, unless somebody whose lease was read is heard.
-        young_fences: Fences of ours younger than an hour whose guest is not absent.
+        young_fences: Fences of ours younger than an hour whose guest is not absent; all those of a host that
+            died count once.
+        young_hosts: Endpoint and name of each such host.
+        hosts: On how many hosts nodes run, as far as that is told.
         reserved: Further nodes, by UID, that an agent is about to fence.
+        reserved_hosts: Hosts whose nodes an agent is about to fence because they died.
         tainted: Nodes, by UID, that carry an out-of-service taint.
         last_stop_age_s: Since when any agent last stopped a guest, as far as this one knows. None: never.
         stalled: Endpoints where several guests were paused by storage errors, now or a while ago.
@@ -778,17 +785,16 @@ class Fleet:
     nodes: int
     silent: int = 0
     young_fences: int = 0
+    young_hosts: frozenset[tuple[str, str]] = frozenset()
+    hosts: int = 0
     reserved: frozenset[str] = frozenset()
+    reserved_hosts: frozenset[str] = frozenset()
     tainted: frozenset[str] = frozenset()
     last_stop_age_s: float | None = None
     stalled: frozenset[str] = frozenset()
     contradicted_endpoints: frozenset[str] = frozenset()
     quorum_without: frozenset[str] = frozenset()
     paused_why: str | None = None
-
-    def fenced_beside(self, uid: str) -> int:
-        """Return how many nodes count against the brake beside this one, which is about to be fenced."""
-        return self.young_fences + len(self.reserved - {uid})
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,8 @@ class Policy:
         clear_parallel: Requests at a time while pods are cleared; below API priority and fairness' limits.
         clear_batch: Pods cleared between two live readings of the guest: four rounds in parallel.
         max_fenced: Young fences at a time; None: half of the nodes, rounded down, at least one.
+        max_fenced_hosts: Hosts whose nodes were fenced because the host itself died, at a time: all nodes of
+            one count once for `max_fenced`. None: half of the hosts, rounded down, at least one.
         power_window_s: At most one power-off in this time.
         call_deadline_s: For ordinary calls of hypervisors and cluster. Also for calls that could take longer
             (Proxmox waits 30 s for a host that hangs): an answer later than `evidence_max_age_s` is too old
@@ -123,6 +125,7 @@ class Policy:
     clear_parallel: int = 8
     clear_batch: int = 32
     max_fenced: int | None = None
+    max_fenced_hosts: int | None = None
     power_window_s: float = 60.0
     call_deadline_s: float = 10.0
     stop_deadline_s: float = 15.0
@@ -141,6 +144,10 @@ class Policy:
     def brake_at(self, nodes: int) -> int:
         """How many young fences a cluster of this many nodes may have at a time."""
         return max(1, nodes // 2) if self.max_fenced is None else self.max_fenced
+
+    def brake_at_hosts(self, hosts: int) -> int:
+        """How many hosts may have died within an hour, of so many on which nodes run."""
+        return max(1, hosts // 2) if self.max_fenced_hosts is None else self.max_fenced_hosts
 
     def violations(self) -> tuple[str, ...]:
         """Name every inequality that these values break, each as a sentence with the values. Empty: none."""
@@ -188,6 +195,10 @@ class Policy:
             (
                 self.max_fenced is None or self.max_fenced >= 1,
                 f"max_fenced must be at least 1, not {self.max_fenced}: to fence nothing, use mode: observe",
+            ),
+            (
+                self.max_fenced_hosts is None or self.max_fenced_hosts >= 1,
+                f"max_fenced_hosts must be at least 1, not {self.max_fenced_hosts}",
             ),
         )
         return (*found, *(text for holds, text in rules if not holds))

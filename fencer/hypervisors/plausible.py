@@ -26,6 +26,7 @@ _GUEST: Mapping[str, Types] = {
     "name": (str,),
     "host": (str, NoneType),
     "host_uuid": (str, NoneType),
+    "hypervisor": (str,),
 }
 _EVIDENCE: Mapping[str, Types] = {
     "power_state": (PowerState,),
@@ -183,6 +184,8 @@ def _check_guest(guest: object, endpoint: str) -> GuestRef:
     _check(guest, _GUEST)
     if guest.endpoint != endpoint:
         raise Implausible(f"about a guest of the endpoint {guest.endpoint!r}")
+    if guest.hypervisor:
+        raise Implausible(f"about a guest of {guest.hypervisor!r}: who it is, it says in describe")
     if not guest.id or canonical(guest.uuid) != guest.uuid or not guest.uuid:
         raise Implausible(f"about a guest with the id {guest.id!r} and the UUID {guest.uuid!r}: that is none")
     return guest

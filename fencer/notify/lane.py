@@ -174,6 +174,15 @@ class Lane:
                 self._gathers_until_s = now_s + self.pace.gather_s
             self.waiting[key] = replace(message, loud=message.loud or (before is not None and before.loud))
 
+    def heard(self, message: Message) -> None:
+        """Take note that another agent has told this: what follows is told as if this one had."""
+        key = message.key
+        if message.over or not self._is_told_of(message) or key in self.sending:
+            self._knows_enough(key)
+        elif message.occasion in self.on:
+            self._forget_waiting(key)
+            self.told[key] = Last(message.number, message.occasion)
+
     def _is_told_of(self, message: Message) -> bool:
         """Whether it is told of this as it is; who wants no ends is not told in any other way."""
         return message.occasion in self.on or Occasion.BACK not in self.on

@@ -49,12 +49,13 @@ class Outbox:
         pace: Pace | None = None,
     ) -> None:
         self._told, self._now_s = told, now_s
-        self._arrived: SimpleQueue[Message | None] = SimpleQueue()
-        """What nobody has sorted yet; None: nothing follows."""
+        self._arrived: SimpleQueue[tuple[Message, str] | None] = SimpleQueue()
+        """What nobody has sorted yet, and the other agent that has told it; None: nothing follows."""
         self._lock = threading.Lock()
         self._closed = False
         past = told.past if told is not None else Past()
         self._incidents = dict(past.incidents)
+        self._others = {key: name for key, name in past.others.items() if key in past.incidents}
         self._dropped, self._told_of_dropped = 0, False
         self._lanes = [
             _Serving(receiver, Lane(receiver.manner, on, pace or Pace()), threading.Condition(self._lock))
@@ -74,7 +75,16 @@ class Outbox:
 
     def put(self, message: Message) -> None:
         """Have a message sent to everybody who is told of such. Comes back at once: it takes no lock."""
-        self._arrived.put(message)
+        self._arrived.put((message, ""))
+
+    def heard(self, message: Message, holder: str) -> None:
+        """Take note that another agent has told this. Comes back at once, as `put`.
+
+        Args:
+            message: The message.
+            holder: That agent, for people.
+        """
+        self._arrived.put((message, holder or "another agent"))
 
     def close(self, patience_s: float) -> None:
         """Send what waits, and keep what was told; for so long at most.
@@ -104,11 +114,17 @@ class Outbox:
     # -- On the threads ------------------------------------------------------------------------------------
 
     def _sort(self) -> None:
-        while (message := self._arrived.get()) is not None:
+        while (arrived := self._arrived.get()) is not None:
+            message, other = arrived
             with self._lock:
                 self._incidents[message.key] = message
                 for one in self._lanes:
-                    one.lane.offer(message, self._now_s())
+                    if other:
+                        self._others[message.key] = other
+                        one.lane.heard(message)
+                    else:
+                        self._others.pop(message.key, None)
+                        one.lane.offer(message, self._now_s())
                     one.changed.notify()
                 self._forget_what_is_over(message.key)
                 self._forget_what_is_too_much()
@@ -201,12 +217,14 @@ class Outbox:
 
     def _forget(self, key: str) -> None:
         del self._incidents[key]
+        self._others.pop(key, None)
         for one in self._lanes:
             one.lane.forget(key)
 
     def _snapshot(self) -> Past:
         with self._lock:
-            return Past(dict(self._incidents), {one.receiver.name: one.lane.known() for one in self._lanes})
+            known = {one.receiver.name: one.lane.known() for one in self._lanes}
+            return Past(dict(self._incidents), known, dict(self._others))
 
 
 class _Serving:

@@ -33,10 +33,12 @@ class Past:
     Attributes:
         incidents: The newest message of each incident that goes on, or of whose end somebody is not told.
         receivers: By name.
+        others: The agent that has told the newest message, by incident, where it was another one.
     """
 
     incidents: Mapping[str, Message] = field(default_factory=dict)
     receivers: Mapping[str, Known] = field(default_factory=dict)
+    others: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def standing(self) -> tuple[Message, ...]:
@@ -55,6 +57,7 @@ def pack(past: Past) -> str:
     }
     incidents = [_packed(message) for message in past.incidents.values()]
     data = {"fencer": "notified", "version": VERSION, "incidents": incidents, "receivers": receivers}
+    data["others"] = dict(past.others)
     return json.dumps(data) + "\n"
 
 
@@ -73,13 +76,16 @@ def unpack(text: str) -> Past:
             raise ValueError(f"version {data['version']!r}, not {VERSION}")
         messages = [_unpacked(one) for one in data["incidents"]]
         receivers = {str(name): _known(one) for name, one in data["receivers"].items()}
+        others = {_key(key): printable(_text(name)) for key, name in data.get("others", {}).items()}
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
     incidents = {message.key: message for message in messages}
     waited = {key for known in receivers.values() for key in known.waiting}
-    return Past({key: one for key, one in incidents.items() if not one.over or key in waited}, receivers)
+    return Past(
+        {key: one for key, one in incidents.items() if not one.over or key in waited}, receivers, others
+    )
 
 
 def _packed(message: Message) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 from uuid import uuid4
 
-from fencer.core.cordon import DRAIN, cordon_for, cordon_stands, cordoned_by_drain, passing_cordon
+from fencer.core.cordon import DRAIN, HOOK, cordon_for, cordon_stands, cordoned_by_drain, passing_cordon
 from fencer.core.done import Done, Happened
 from fencer.core.model import (
     Action,
@@ -22,7 +22,8 @@ from fencer.core.model import (
     PodView,
     Uncordon,
 )
-from fencer.core.text import age, count, listing, of_limit
+from fencer.core.text import age, count, listing, of_limit, printable
+from fencer.core.times import seconds_between
 from fencer.errors import ClusterDenied, ClusterError, FencerError
 from fencer.evicting.answers import unanswered, understand
 from fencer.evicting.evacuation import Evacuation
@@ -224,6 +225,9 @@ class NodeDrain:
             if barred:
                 self._refuse(barred)
                 return
+            if other := self._other_drain(observation):
+                self._fail(other)
+                return
             action = cordon_for(
                 observation.node,
                 observation.utc,
@@ -244,6 +248,21 @@ class NodeDrain:
                 return
             if not tries_left:
                 self._fail(f"it could not be cordoned: {done}")
+
+    def _other_drain(self, seen: Observation) -> str:
+        """Say that a drain for another hook, perhaps another agent's, may still go on; empty: none does.
+
+        A hook's cordon does not say that its drain has ended; after the time that a drain may take it has.
+        """
+        cordon = passing_cordon(seen.node)
+        if self._options.by != HOOK or cordon is None or cordon.by != HOOK or cordon.run == self._run:
+            return ""
+        since_s = seconds_between(cordon.since_utc, seen.utc)
+        if cordon.boot_id != seen.node.boot_id or not 0.0 <= since_s < self._options.timeout_s:
+            return ""
+        return (
+            f"a drain for another hook, run {printable(cordon.run)}, began {age(since_s)} ago, and may go on"
+        )
 
     def _found_cordoned(self, node: NodeView) -> None:
         self.cordoned = cordoned_by_drain(node)

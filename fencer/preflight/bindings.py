@@ -10,7 +10,7 @@ from fencer.core.identity import still_bound, told_apart
 from fencer.core.model import Binding, Evidence, FenceMark, NodeView, PowerState
 from fencer.core.policy import Policy
 from fencer.core.rung import Subject
-from fencer.core.text import age, count, listing
+from fencer.core.text import age, count, listing, printable
 from fencer.errors import FencerError, GuestNotFound
 from fencer.preflight.finding import Finding, Level
 from fencer.preflight.guests import freeing
@@ -47,24 +47,29 @@ def judge_names(nodes: Iterable[NodeView], named: Collection[str]) -> Iterator[F
         nodes: All nodes.
         named: The endpoints in the configuration.
     """
-    bound, fenced = dict[str, str](), dict[str, str]()
+    bound, fenced, identities = dict[str, str](), dict[str, str](), dict[str, str]()
     for node in nodes:
         if node.fenced and isinstance(node.mark, FenceMark):
-            fenced[node.name] = node.mark.guest.endpoint
+            guest, fenced[node.name] = node.mark.guest, node.mark.guest.endpoint
         elif isinstance(node.binding, Binding):
-            bound[node.name] = node.binding.guest.endpoint
+            guest, bound[node.name] = node.binding.guest, node.binding.guest.endpoint
+        else:
+            continue
+        identities[guest.endpoint] = guest.hypervisor
     for old in sorted({*bound.values(), *fenced.values()} - {*named}):
-        points, tries = list[str](), [f"`name: {old}` again, if that hypervisor is still there"]
+        again = f"{identities[old]} in the configuration" if identities[old] else f"`name: {old}`"
+        points, tries = list[str](), [f"{printable(again)} again, if that hypervisor is still there"]
         if names := _of(old, bound):
             points.append(
                 f"{names}: bound to guests of {old}. That does not count: before an armed `fencer watch` has "
-                "seen the guest run with its node, under the new name, the node cannot be fenced"
+                "seen the guest run with its node, under a name that is here, the node cannot be fenced"
             )
             tries.append(
                 "`fencer watch`, armed, while the node is Ready: it binds it anew in its first minute"
             )
         if names := _of(old, fenced):
-            points.append(f"{names}: fenced as a guest of {old}. Under another name the fence is not lifted")
+            without = "Without that hypervisor" if identities[old] else "Under another name"
+            points.append(f"{names}: fenced as a guest of {old}. {without} the fence is not lifted")
             tries[0] += ", until the fence is lifted"
         note = "the configuration names no such hypervisor (any more)"
         yield Finding("bindings", f"to {old}", Level.WARN, note, tuple(tries), tuple(points))

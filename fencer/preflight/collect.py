@@ -44,6 +44,7 @@ from fencer.preflight.facts import (
     NodeFacts,
     ReceiverFacts,
 )
+from fencer.preflight.home import Home
 from fencer.preflight.leases import by_lease
 from fencer.preflight.rights import knows_policies
 from fencer.runtime.election import name_of
@@ -81,6 +82,10 @@ class Builder(Protocol):
 
     def unable_to_listen(self, host: str, port: int) -> str:
         """Return why nobody can listen there now; empty: somebody can."""
+        ...
+
+    def home(self) -> Home:
+        """Return where this process runs."""
         ...
 
     def clock(self) -> Clock:
@@ -175,9 +180,10 @@ class _Collector:
         receivers = builder.inspect_receivers(config)
         web = config.web
         unheard = "" if web is None else builder.unable_to_listen(web.host, web.port)
-        return Facts(
+        known = Facts(
             path, config, secrets, journal, receivers, *agent, cluster, endpoints, nodes, leases, unheard
         )
+        return replace(known, home=builder.home())
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)

@@ -16,6 +16,7 @@ from fencer.core.model import Evidence, Observation
 from fencer.core.rung import Subject
 from fencer.errors import ClusterError, FencerError
 from fencer.ports import ClusterInfo, Credential, EndpointInfo, StopSettings
+from fencer.preflight.home import Home
 from fencer.runtime.memory import Scene
 
 Answer: TypeAlias = bool | FencerError | None
@@ -155,6 +156,7 @@ class Facts:
         nodes: What was seen of the nodes; None: there is no way to the cluster.
         leases: What there is of fencer's Leases, the cluster's first; empty: there is no way to the cluster.
         web_trouble: Why nobody can listen now where page and metrics are to be; empty: somebody can.
+        home: Where fencer itself runs.
     """
 
     path: Path
@@ -169,6 +171,7 @@ class Facts:
     nodes: NodeFacts | ClusterError | None
     leases: Sequence[LeaseFacts] = ()
     web_trouble: str = ""
+    home: Home = Home("")  # noqa: RUF009 - frozen
 
     @property
     def described(self) -> dict[str, EndpointInfo]:

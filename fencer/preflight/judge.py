@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from fencer.config.settings import PreStop
+from fencer.core.model import NodeView
 from fencer.preflight import (
     adapters,
     admission,
@@ -17,7 +18,9 @@ from fencer.preflight import (
     files,
     guest_stops,
     guests,
+    home,
     host_power,
+    identities,
     leases,
     nodes,
     notifications,
@@ -50,6 +53,7 @@ def judge(facts: Facts) -> Iterator[Finding]:
         yield from credentials.judge(facts.cluster.credentials, facts.cluster.wall)
     else:
         yield cluster.judge_silence(facts.cluster, config.kubernetes.kubeconfig)
+    yield home.judge(facts.home, _servers(facts), _seen(facts))
     yield from _endpoints(facts)
     if isinstance(facts.cluster, ClusterFacts) and facts.leases:
         yield leases.judge(facts.path, facts.cluster.info, facts.leases)
@@ -60,10 +64,22 @@ def judge(facts: Facts) -> Iterator[Finding]:
         yield nodes.judge_silence(facts.nodes)
 
 
+def _servers(facts: Facts) -> tuple[str, ...]:
+    """Return the URLs of the fenced cluster's API servers, as far as they are known."""
+    told = (facts.cluster.info.server,) if isinstance(facts.cluster, ClusterFacts) else ()
+    return (*told, *facts.config.kubernetes.servers)
+
+
+def _seen(facts: Facts) -> Collection[NodeView] | None:
+    """Return the nodes; None: they could not be looked at."""
+    return facts.nodes.scene.nodes.values() if isinstance(facts.nodes, NodeFacts) else None
+
+
 def _endpoints(facts: Facts) -> Iterator[Finding]:
     unheard = facts.nodes.scene.errors if isinstance(facts.nodes, NodeFacts) else {}
     for endpoint in facts.config.endpoints:
         yield endpoints.judge(endpoint, facts.endpoints[endpoint.name], unheard.get(endpoint.name, ""))
+    yield from identities.judge(facts.config.policy.mode, facts.described)
     yield from guest_stops.judge_unread({name: info.kind for name, info in facts.described.items()})
 
 

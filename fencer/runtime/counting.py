@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from fencer.core.brake import with_slots
 from fencer.core.fleet import (
     STALL_REMEMBERED_S,
     heard,
@@ -16,7 +17,6 @@ from fencer.core.fleet import (
     stalls,
     survey,
     tainted,
-    with_slots,
 )
 from fencer.core.history import aged, unasked
 from fencer.core.model import Action, Fleet, GuestHistory, NodeView, PowerState, TaintNode
@@ -48,7 +48,7 @@ class Counting:
         self._world = world
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
-        self._ledger = shared.ledger
+        self._ledger, self._names = shared.ledger, shared.names
         self._leases = leases
         self._index = index
         self._counted: Scene | None = None
@@ -122,7 +122,7 @@ class Counting:
 
     def _take_newer(self, scene: Scene, views: Collection[NodeView]) -> None:
         scene.fleet, now_s = None, self._world.clock.now_s()
-        for view in views:
+        for view in map(self._names.read, views):
             before, lease = scene.nodes.get(view.name), self._memory.leases.get(view.uid)
             if before is not None and lease is not None and view.newer_than(before):
                 scene.nodes[view.name] = aged(view, lease, now_s) if before.asked else unasked(view, lease)

@@ -121,7 +121,8 @@ class Campaigns:
         if record.holder == self._me:
             return Tenure(Seat.HOLDER, name, campaign.valid_s, holder_name(self._me))
         holder = printable(holder_name(record.holder))
-        return Tenure(Seat.STANDBY if holder else Seat.UNSETTLED, name, holder=holder, why=_waits(record))
+        seat = Seat.STANDBY if holder else Seat.UNSETTLED
+        return Tenure(seat, name, holder=holder, why=_waits(record), heard_s=campaign.heard_s)
 
     def steps(self) -> Sequence[Callable[[], float]]:
         """Return what is to be called again and again, each for itself; each returns when to come again."""

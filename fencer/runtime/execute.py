@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar, assert_never
 
+from fencer.core import brake
 from fencer.core.done import Done, GuestStopped, Happened, PodsCleared, Tainted
 from fencer.core.doubt import WORDS, without_saved
 from fencer.core.election import Seat
-from fencer.core.fleet import fits_brake
 from fencer.core.ledger import Ledger, PowerOrder
 from fencer.core.model import (
     Action,
@@ -91,7 +91,7 @@ class Executor:
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
         self._notes, self._finder = shared.notes, shared.finder
-        self._ledger = shared.ledger
+        self._ledger, self._names = shared.ledger, shared.names
 
     def carry_out(
         self, observation: Observation, action: Action, counts: Callable[[], None] = lambda: None
@@ -119,18 +119,21 @@ class Executor:
         node, cluster, api = observation.node, self._world.cluster, self._api
         match action:
             case BindNode(binding):
-                written = self._note(observation, action, lambda: cluster.bind(node, binding))
+                named = self._names.binding(binding)
+                written = self._note(observation, action, lambda: cluster.bind(node, named))
                 was = node.binding
                 moved = isinstance(was, Binding) and replace(was, guest=binding.guest) == binding
                 why = "it runs there now" if moved else "seen running while the lease advanced"
                 return Happened(f"bound to {binding.guest}: {why}{'' if written else IN_MIND}")
             case RecordDoubts(doubts):
-                written = self._note(observation, action, lambda: cluster.record_doubts(node, doubts))
+                listed = self._names.doubts(doubts)
+                written = self._note(observation, action, lambda: cluster.record_doubts(node, listed))
                 return Happened(_doubts_told(doubts, "noted on the Node" if written else f"noted{IN_MIND}"))
             case TaintNode(mark):
+                told = self._names.mark(mark)
                 self._reserve(observation)
                 counts()
-                self._in_time(lambda: cluster.taint(node, mark), f"{node.name} is not tainted")
+                self._in_time(lambda: cluster.taint(node, told), f"{node.name} is not tainted")
                 return _tainted(observation, mark)
             case ClearPods(pods):
                 return self._clear(observation, pods)
@@ -303,13 +306,18 @@ class Executor:
             ClusterConflict: others have used them up meanwhile.
             ClusterError: that could not be told.
         """
-        fleet, utc = observation.fleet, observation.utc
+        fleet, node, utc = observation.fleet, observation.node, observation.utc
         by_word = observation.word.over_brake_why is not None
 
-        def fits(uid: str, ledger: Ledger) -> bool:
-            return by_word or fits_brake(fleet, self._policy, uid, ledger.at(utc).slots)
+        mine = brake.slots_for(node, observation.evidence)
 
-        self._ledger.reserve(observation.node.uid, utc, fits, self._memory.due)
+        def fits(slot: str, ledger: Ledger) -> bool:
+            slots = ledger.at(utc).slots
+            if slot in mine:
+                return by_word or brake.fits(fleet, self._policy, node, observation.evidence, slots)
+            return brake.fits(fleet, self._policy, replace(node, uid=slot), None, slots)
+
+        self._ledger.reserve(mine, utc, fits, self._memory.due)
 
     def _take_window(self, observation: Observation, guest: GuestRef) -> Callable[[], None]:
         """Note a power order before it is given: all agents wait for the window then.
@@ -413,10 +421,10 @@ class Executor:
             if evidence is None or (left := without_saved(node, evidence)) == node.doubts:
                 break
             try:
-                self._api(partial(cluster.record_doubts, node, left))
+                self._api(partial(cluster.record_doubts, node, self._names.doubts(left)))
                 break
             except ClusterConflict:
-                node = self._api(partial(cluster.fact, node.name)).node
+                node = self._names.read(self._api(partial(cluster.fact, node.name)).node)
         return Happened(f"threw the saved memory of {guest} away")
 
     def _order(

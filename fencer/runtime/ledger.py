@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from fencer.core.election import CLUSTER_LEASE, LeaseRecord
@@ -39,7 +39,7 @@ class SharedLedger:
         self._page: _Page | None = None
 
     def slots(self, utc: str) -> frozenset[str]:
-        """Return the nodes, by UID, that have a slot, as far as this agent knows."""
+        """Return the slots of the brake that are reserved, as far as this agent knows."""
         return frozenset(self._page.ledger.at(utc).slots) if self._page else frozenset()
 
     def power_age_s(self, utc: str) -> float | None:
@@ -58,15 +58,19 @@ class SharedLedger:
         self._page = self._read(utc)
 
     def reserve(
-        self, uid: str, utc: str, fits: Callable[[str, Ledger], bool], beside: Collection[str] = ()
+        self,
+        slots: Sequence[str],
+        utc: str,
+        fits: Callable[[str, Ledger], bool],
+        beside: Collection[str] = (),
     ) -> None:
         """Reserve a slot of the brake; and with the same write for those that wait for one, if there is.
 
         Args:
-            uid: Of the node that is about to be fenced.
+            slots: Those that the node needs which is about to be fenced.
             utc: The API server's clock.
-            fits: Whether there still is one for a node, once others have written.
-            beside: Nodes, by UID, that this agent is about to fence next.
+            fits: Whether a slot can still be had, once others have written.
+            beside: Slots of the nodes that this agent is about to fence next.
 
         Raises:
             ClusterConflict: there is none any more.
@@ -74,16 +78,16 @@ class SharedLedger:
         """
 
         def entry(ledger: Ledger) -> Ledger | None:
-            for one in (uid, *sorted(beside)):
+            for one in (*slots, *sorted(beside)):
                 if ledger.has_slot(one, utc):
                     continue
                 if len(ledger.at(utc).slots) < MOST_SLOTS and fits(one, ledger):
                     ledger = ledger.with_slot(one, utc)
-                elif one == uid:
+                elif one in slots:
                     return None
             return ledger
 
-        if self._page is not None and self._page.ledger.has_slot(uid, utc):
+        if self._page is not None and all(self._page.ledger.has_slot(one, utc) for one in slots):
             return
         self._write(entry, utc, "other agents have used up what max_fenced allows")
 

@@ -67,8 +67,8 @@ class Observer:
         self._rules = rules
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
-        self._notes, self._finder = shared.notes, shared.finder
-        self._reader = Reader(world, policy)
+        self._notes, self._finder, self._names = shared.notes, shared.finder, shared.names
+        self._reader = Reader(world, policy, shared.names)
         self._looks_s = (world.clock.now_s(),) * 2
         self._leases = Leases(world, policy, shared)
         self._index = Index(world, rules, shared.memory)
@@ -97,6 +97,7 @@ class Observer:
             for reading in answer
         }
         failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
+        self._names.learn(known.views, sweeps.keys() - failed)
         views = [self._leases.newest(view) for view in known.views]
         directory = self._index.directory(views, readings, failed)
         calm = self._calm(views, readings) if sparing else {}
@@ -455,6 +456,7 @@ class Observer:
                 del known[forgotten]
         self._finder.notice(scene.nodes.values())
         self._notes.keep(uids)
+        self._names.keep(uids)
 
 
 def _last_state(scene: Scene, candidates: tuple[Candidate, ...]) -> PowerState | None:

@@ -9,6 +9,7 @@ from fencer.runtime.cluster_calls import ClusterCalls
 from fencer.runtime.found import Finder
 from fencer.runtime.ledger import SharedLedger
 from fencer.runtime.memory import Memory
+from fencer.runtime.names import Names
 from fencer.runtime.notebook import Notebook
 from fencer.runtime.world import World
 
@@ -23,6 +24,7 @@ class Shared:
         notes: Notes that an agent that only observes keeps in memory.
         finder: Finds pods and volumes.
         ledger: What this agent shares with others.
+        names: What hypervisors are called on Nodes, and here.
     """
 
     api: ClusterCalls
@@ -30,10 +32,11 @@ class Shared:
     notes: Notebook
     finder: Finder
     ledger: SharedLedger
+    names: Names
 
     @classmethod
     def of(cls, world: World, policy: Policy) -> Shared:
         """Return them as an agent begins with them."""
         api = ClusterCalls(world, policy)
         finder = Finder(world.cluster, api, world.clock, policy)
-        return cls(api, Memory(), Notebook(), finder, SharedLedger(world, api))
+        return cls(api, Memory(), Notebook(), finder, SharedLedger(world, api), Names(world, policy))

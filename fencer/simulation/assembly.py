@@ -251,7 +251,7 @@ class Simulation:
         name, _, host = endpoint.partition("/")
         if (name, host) in self.witnesses:
             return self.witnesses[name, host].trouble.delay_s
-        hypervisor, usual_s = self.hypervisors.get(endpoint), self.shape.answer_s
+        hypervisor, usual_s = self.hypervisors.get(name), self.shape.answer_s
         if hypervisor is None:
             return API_DELAY_S if usual_s is None else usual_s
         return max(hypervisor.trouble.delay_s, usual_s or 0.0)

@@ -5,7 +5,7 @@ This room knows no agent: the caller passes a function that builds one from `Sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +23,7 @@ from fencer.simulation.asker import Companion, Killed, Process
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.disk import SimulatedDisk
 from fencer.simulation.faults import Fault, What
+from fencer.simulation.renamed import Renamed
 from fencer.simulation.reporter import StageReporter
 from fencer.simulation.scenario import Scenario, Watcher
 from fencer.simulation.truth import Truth
@@ -239,6 +240,7 @@ class Crew:
     def _ports(self, name: str, watcher: Watcher, *, watches: bool = True) -> StagePorts:
         simulation, several = self._simulation, len(self._scenario.watchers) > 1
         knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
+        calls, admitted = watcher.calls, simulation.rules().admitted
         process = self._processes[name] = Process(simulation.clock)
         self._lives += 1
         holder = str(Holder(name, "simulated", str(self._lives)))
@@ -252,13 +254,13 @@ class Crew:
         asker.patience_s = PATIENCE_S
         return StagePorts(
             cast("Cluster", cluster),
-            {endpoint: hypervisors[endpoint] for endpoint in knows},
+            _by_name(hypervisors, knows, calls),
             asker,
             simulation.clock,
             self._reporter.of(name.partition(",")[0]) if several else self._reporter,
             self._scenario.policy,
-            simulation.rules(),
-            simulation.witnesses,
+            Rules(admitted={calls.get(name, name): rule for name, rule in admitted.items()}),
+            {(calls.get(name, name), host): port for (name, host), port in simulation.witnesses.items()},
             self._disk if What.DISK_HANGS in {fault.what for fault in self._scenario.script} else None,
             self._leases_of(name, process),
             holder,
@@ -289,6 +291,15 @@ class Crew:
         return Beside(
             simulation.asker_of(companion, None), again, partial(simulation.clock.utc, "microseconds")
         )
+
+
+def _by_name(
+    hypervisors: Mapping[str, Hypervisor], knows: Collection[str], calls: Mapping[str, str]
+) -> dict[str, Hypervisor]:
+    """Return the endpoints that somebody knows, by the names that they have there."""
+    own = {name: hypervisors[name] for name in knows if name not in calls}
+    renamed = {calls[name]: Renamed(hypervisors[name], calls[name]) for name in knows if name in calls}
+    return own | cast("dict[str, Hypervisor]", renamed)
 
 
 class _FarLeases:

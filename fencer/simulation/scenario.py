@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fencer.core.model import Reason
@@ -39,11 +39,13 @@ class Watcher:
         knows: The endpoints in its configuration; None: all that there are.
         from_s: When it is started, in seconds since the story began.
         until_s: When it ends.
+        calls: What its configuration calls an endpoint, where that is not the name that all others know.
     """
 
     knows: tuple[str, ...] | None = None
     from_s: float = 0.0
     until_s: float = math.inf
+    calls: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

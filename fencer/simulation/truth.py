@@ -74,6 +74,8 @@ class Truth:
         self._looks: Mapping[str, float] = {}
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
+        self._died_with: dict[str, str] = {}
+        """Node that an agent tainted → the host with which its guest had died; empty: by itself."""
         self._was_alive: dict[str, bool] = {}
         self._runs_since_s = dict.fromkeys(simulation.world.guests, -math.inf)
         self._paused_since_s: dict[str, float] = {}
@@ -198,7 +200,10 @@ class Truth:
         if now.others != was.others:
             self._breach(name, "a taint is changed that is none of ours")
         if now.tainted and not was.tainted:
-            self._ours[name] = self._simulation.clock.now_s()
+            self._ours[name], self._died_with[name] = (
+                self._simulation.clock.now_s(),
+                self._died_with_host(name),
+            )
             self._given_away(name, "tainted")
             self._hold_against_silence(name)
             self._hold_against_brake(name)
@@ -208,7 +213,10 @@ class Truth:
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
 
     def _hold_against_brake(self, name: str) -> None:
-        """Count the fences that stand and are young, of nodes that there are, and whose guests there are."""
+        """Count the fences that stand and are young, of nodes that there are, and whose guests there are.
+
+        All that died with one host count once; and not all hosts may die.
+        """
         now_s, nodes, machines = (
             self._simulation.clock.now_s(),
             self._simulation.api.nodes,
@@ -221,8 +229,20 @@ class Truth:
             and now_s - at_s < YOUNG_S
             and machines[node].guest.power is not PowerState.ABSENT
         ]
-        if len(young) > self._limit:
-            self._breach(name, f"the brake is at {self._limit}, and this is fence {len(young)}")
+        hosts = {host for node in young if (host := self._died_with.get(node))}
+        used = len(hosts) + sum(not self._died_with.get(node) for node in young)
+        if used > self._limit:
+            self._breach(name, f"the brake is at {self._limit}, and this is fence {used}")
+        all_hosts = {machine.guest.host for machine in machines.values()} | hosts
+        if len(hosts) > self._policy.brake_at_hosts(len(all_hosts)):
+            self._breach(name, f"{len(hosts)} of {len(all_hosts)} hosts have died by these fences")
+
+    def _died_with_host(self, name: str) -> str:
+        """Return the host with which a node's guest has died; empty: it ended by itself, or lives."""
+        guest = self._simulation.nodes[name].guest
+        if guest.recovered:
+            return guest.came_from[-1]
+        return guest.host if guest.host in self._simulation.world.dead_hosts else ""
 
     def _hold_against_window(self, guest: Guest) -> None:
         """However many agents there are, they end one guest at a time; but old memory at once."""

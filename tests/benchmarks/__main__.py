@@ -3,7 +3,7 @@
     ./dev bench
 
 `failover`, which lets real guests die for more than an hour, and those that take a quarter of an hour each
-(`drain`, `idle_scale`, `many_deaths`, `receivers`, `soak`) are started by their own names.
+(`drain`, `idle_scale`, `many_clusters`, `many_deaths`, `receivers`, `soak`) are started by their own names.
 """
 
 from __future__ import annotations

@@ -67,6 +67,17 @@ def resident_mib(pid: int | str = "self", *, peak: bool = False) -> float:
     raise RuntimeError(f"process {pid} tells no {name}")
 
 
+def proportional_mib(pid: int) -> float:
+    """Return a process' proportional share of memory (PSS), in MiB: pages that n processes share count 1/n.
+
+    Source: proc(5), /proc/pid/smaps_rollup.
+    """
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024 / MIB
+    raise RuntimeError(f"process {pid} tells no Pss")
+
+
 def threads_of(pid: int | str = "self") -> int:
     """Return how many threads a process has."""
     return len(list(Path(f"/proc/{pid}/task").iterdir()))

@@ -17,6 +17,7 @@ from tests.benchmarks import (
     idle_agent,
     idle_scale,
     incidents,
+    many_clusters,
     many_deaths,
     pass_scale,
     receivers,
@@ -29,7 +30,7 @@ from tests.benchmarks.measure import Row, percentile, table
 from tests.support import missing_real_part
 from tests.support.backstage import NODES
 
-TOO_LONG = {"drain", "failover", "idle_scale", "many_deaths", "receivers", "soak"}
+TOO_LONG = {"drain", "failover", "idle_scale", "many_clusters", "many_deaths", "receivers", "soak"}
 NO_BENCHMARKS = {
     *("bare", "counting_proxy", "deaths", "eventless", "fleet", "heartbeats", "lab", "measure", "plot"),
     *("switched_fencer", "talker", "test_smoke", "__main__"),
@@ -144,3 +145,12 @@ def test_the_table_says_what_missed_its_target():
 @pytest.mark.parametrize(("share", "expected"), [(0.5, 2), (0.95, 4), (1.0, 4), (0.0, 1)])
 def test_a_percentile_is_one_of_the_values(share, expected):
     assert percentile([4, 1, 3, 2], share) == expected
+
+
+def test_many_agents_are_measured_beside_one(bare_api):
+    if find_spec("libvirt") is None:
+        missing_real_part("libvirt-python is not installed: uv sync --group real")
+    memory, cpu = many_clusters.run(bare_api, agents=2, nodes=3, seconds=1.0)
+    assert memory.what.startswith("2 idle agents beside one")
+    assert float(memory.measured.split()[0]) > float(memory.measured.split("beside ")[1].split(":")[0])
+    assert "of a core" in cpu.measured

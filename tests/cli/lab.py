@@ -36,6 +36,7 @@ from fencer.ports import (
     Sight,
     Surveyor,
 )
+from fencer.preflight.home import Home
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.beside import Beside
 from fencer.runtime.reconcile import Agent
@@ -135,6 +136,8 @@ class Lab(Wiring):
         self.journal: Path | None = None
         self.web: WebSettings | None = None
         self.web_trouble = ""
+        self.at = Home("lab1", "5e0e1f5c-0000-4000-8000-000000000001")
+        """Where fencer runs."""
         self.uri = "qemu+ssh://fencer@lab1/system"
         """Of every endpoint, by the configuration."""
         self.trusting = False
@@ -261,6 +264,9 @@ class Lab(Wiring):
 
     def unable_to_listen(self, _host: str, _port: int) -> str:
         return self.web_trouble
+
+    def home(self) -> Home:
+        return self.at
 
     def clock(self) -> Clock:
         return self.simulation.clock

@@ -22,6 +22,7 @@ from fencer.config.settings import HookSettings, PreStop
 from fencer.core.policy import Mode, Policy
 from fencer.errors import HypervisorUnreachable
 from fencer.ports import Credential
+from fencer.preflight.home import Home
 from fencer.runtime.clock import SystemClock
 from fencer.runtime.world import API
 from fencer.simulation.asker import InlineAsker
@@ -221,6 +222,15 @@ def test_an_agent_warns_of_a_key_that_a_uri_names():
 
 def test_an_agent_that_is_for_itself_alone_warns_of_nothing():
     assert "credentials" not in watched(Lab(), for_s=10)
+
+
+def test_an_agent_on_a_node_that_it_fences_says_so_once_and_goes_on():
+    lab = Lab()
+    lab.at = Home("k8s-1", lab.simulation.cluster.nodes().views[0].boot_id)
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
+    told = watched(lab, for_s=130)
+    assert told.count("fencer runs on a node that it fences: this machine is k8s-1") == 1
+    assert fenced_nodes(lab) == ["k8s-2"]
 
 
 def test_once_is_one_pass():

@@ -1,10 +1,13 @@
-"""A pause on a real API server: a person writes it, fencer's own account may not, agents read it live."""
+"""A pause on a real API server: a person writes it, fencer itself may not, agents read it live."""
 
 import pytest
+from click.testing import CliRunner
 
+from fencer.cli.main import cli
 from fencer.cluster.pausing import KubernetesPauser
 from fencer.cluster.settings import ClusterSettings
-from fencer.core.pause import PauseNote, standing, write
+from fencer.core.pause import PauseNote, read, standing, write
+from fencer.core.times import seconds_between
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound
 from tests.cluster.conftest import write_kubeconfig
 
@@ -48,8 +51,8 @@ def test_a_person_pauses_the_cluster_and_every_agent_reads_it_live(person, accou
     before = person.read(None)
     assert (before.text, before.node, person.cluster_uid()) == (None, None, account.identity().uid)
     person.write(before, write(NOTE))
-    read = account.pause()
-    assert standing(read.why, read.utc) == NOTE
+    live = account.pause()
+    assert standing(live.why, live.utc) == NOTE
     assert account.identity().paused_why == write(NOTE)
     assert account.heartbeats([]).paused_why == account.list_nodes().paused_why == write(NOTE)
     with pytest.raises(ClusterConflict):
@@ -80,3 +83,23 @@ def test_fencers_account_may_not_pause_the_cluster(fencers):
     with pytest.raises(ClusterDenied, match="cannot patch resource"):
         fencers.write(fencers.read(None), write(NOTE))
     assert fencers.read(None).text is None
+
+
+@pytest.mark.usefixtures("resumed")
+def test_the_commands_write_it_and_tell_fencers_account_what_to_type(bare_api, token, person, tmp_path):
+    def fencer(*words):
+        return CliRunner().invoke(cli, words, prog_name="fencer")
+
+    mine = str(bare_api.kubeconfig("anna", ["system:masters"]))
+    path = write_kubeconfig(tmp_path / "kubeconfig", bare_api.url, {"token": token}, ca_file=bare_api.ca_file)
+    paused = fencer("pause", "--for", "2h", "--why", "storage work", "--kubeconfig", mine)
+    assert (paused.exit_code, paused.stderr) == (0, "")
+    written = read(person.read(None).text)
+    assert seconds_between(written.since_utc, written.until_utc) == 2 * 3600
+    assert abs(seconds_between(written.since_utc, person.read(None).utc)) < 60
+    refused = fencer("resume", "--kubeconfig", str(path))
+    assert refused.exit_code == 3
+    assert f"kubectl --kubeconfig {path} annotate namespace kube-system fencer.dev/pause-" in refused.stderr
+    assert read(person.read(None).text) == written
+    ended = fencer("resume", "--kubeconfig", mine)
+    assert (ended.exit_code, person.read(None).text) == (0, None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fencer.config.secret_files import Trouble, by_systemd, inspect_secret
+from fencer.config.secret_files import Trouble, by_kubelet, by_systemd, inspect_secret
 
 NOBODY = 65534
 DAEMON = 1
@@ -180,3 +180,43 @@ class TestFromSystemd:
         monkeypatch.chdir(secret.parent)
         secret.chmod(0o640)
         assert inspect_secret(secret)
+
+
+class TestFromKubelet:
+    """A Secret in a pod: links over ``..data``, and readable by the pod's own group, whatever its mode."""
+
+    @pytest.fixture
+    def mounted(self, secret: Path, tmp_path: Path) -> Path:
+        volume = tmp_path / "volume"
+        written = volume / "..2026_11_27_01_00_00.123456789"
+        written.mkdir(parents=True)
+        secret.rename(written / "kubeconfig")
+        (volume / "..data").symlink_to(written.name)
+        (volume / "kubeconfig").symlink_to("..data/kubeconfig")
+        return volume / "kubeconfig"
+
+    @pytest.mark.parametrize(
+        ("mode", "words"),
+        [(0o400, ""), (0o440, ""), (0o444, "everybody"), (0o460, "written by its group"), (0o660, "written")],
+    )
+    def test_its_group_may_read_and_nobody_else(self, mounted, mode, words):
+        mounted.chmod(mode)
+        found = inspect_secret(mounted)
+        assert bool(found) == bool(words)
+        assert all(words in one.text for one in found)
+
+    def test_a_file_beside_the_links_is_judged_as_any(self, mounted):
+        beside = mounted.with_name("beside")
+        beside.write_text("token: hunter2")
+        beside.chmod(0o440)
+        (mounted.with_name("linked")).symlink_to(beside)
+        for path in (beside, mounted.with_name("linked")):
+            assert "can be read by its group" in inspect_secret(path)[0].text
+
+    def test_a_folder_without_data_is_none_of_its(self, mounted):
+        mounted.chmod(0o440)
+        mounted.with_name("..data").rename(mounted.with_name("data"))
+        mounted.unlink()
+        mounted.symlink_to("data/kubeconfig")
+        assert not by_kubelet(mounted)
+        assert inspect_secret(mounted)

@@ -5,16 +5,14 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.fleet import (
-    fits_brake,
     heard,
     may_be_alive,
     quorum,
     quorum_without,
     stalls,
     survey,
-    with_slots,
 )
-from fencer.core.model import Binding, Fleet, GuestHistory, Heard, PowerState, Unreadable
+from fencer.core.model import Binding, GuestHistory, Heard, PowerState, Unreadable
 from tests.core.build import ARMED, BOOT, GUEST, MARK, OTHER, TAINT, evidence, healthy, node
 
 ALIVE = healthy().node
@@ -201,23 +199,3 @@ class TestStalls:
 def test_what_people_and_this_agent_said_is_passed_on():
     told = summed_up(ALIVE, last_stop_age_s=7.0, paused_why="storage work")
     assert (told.last_stop_age_s, told.paused_why) == (7.0, "storage work")
-
-
-class TestSlots:
-    """Nodes that some agent is about to fence count against the brake like those that are fenced."""
-
-    FLEET = Fleet(nodes=10, young_fences=2, tainted=frozenset({"a", "b"}))
-
-    def test_a_slot_of_a_fence_that_is_seen_is_not_counted_twice(self):
-        assert with_slots(self.FLEET, {"a", "b", "c"}).fenced_beside("x") == 3
-
-    def test_a_nodes_own_slot_is_not_held_against_it(self):
-        assert with_slots(self.FLEET, {"c", "x"}).fenced_beside("x") == 3
-
-    @pytest.mark.parametrize(("slots", "fits"), [((), True), (("c", "d"), True), (("c", "d", "e"), False)])
-    def test_one_more_fits_below_the_brake(self, slots, fits):
-        assert fits_brake(self.FLEET, ARMED, "x", slots) is fits
-
-    def test_what_others_reserved_since_counts_although_it_was_not_summed_up(self):
-        fleet = with_slots(self.FLEET, {"c"})
-        assert not fits_brake(fleet, ARMED, "x", {"d", "e", "f"})

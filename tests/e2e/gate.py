@@ -1,8 +1,8 @@
 """A door between fencer and the API server: it lets so many writes through, and then holds the next one.
 
-Plain HTTP in front, TLS behind. It counts what changes nodes, pods and attachments; Events and questions
-about rights pass uncounted, and reads are never held. Writes go one at a time, so that "after the third
-write" is one moment, even where several threads of fencer write at once.
+Plain HTTP in front, TLS behind. It counts what changes nodes, pods and attachments; Events, Leases and
+questions about rights pass uncounted, and reads are never held. Writes go one at a time, so that "after the
+third write" is one moment, even where several threads of fencer write at once. It can be shut altogether.
 """
 
 import threading
@@ -21,6 +21,7 @@ from tests.support import wait_until
 from tests.support.controlplane import ControlPlane
 
 _UNCOUNTED = ("/events", "selfsubjectreviews", "selfsubjectaccessreviews")
+_LEASES = "/namespaces/fencer/leases/"
 _SENT_ON = ("Authorization", "Content-Type", "Accept", "User-Agent")
 _HANDED_BACK = ("Content-Type", "Date")
 _REFUSED_FROM = 300
@@ -42,6 +43,7 @@ class Gate:
         self._round = 0
         self._on_the_way = 0
         self._held: list[str] = []
+        self._shut = threading.Event()
 
     # -- for tests ----------------------------------------------------------------------------------------
 
@@ -60,6 +62,18 @@ class Gate:
         with self._changed:
             self._left = None
             self._changed.notify_all()
+
+    def shut(self) -> None:
+        """Let nothing pass any more, in either direction: fencer cannot reach the API server."""
+        self._shut.set()
+
+    def reopen(self) -> None:
+        """Let all pass again."""
+        self._shut.clear()
+
+    def is_shut(self) -> bool:
+        """Whether nothing passes."""
+        return self._shut.is_set()
 
     def turn_away(self) -> None:
         """Hang up on whoever is held: nothing of it reaches the API server any more."""
@@ -164,7 +178,11 @@ class _Visit(BaseHTTPRequestHandler):
 
     def _pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        counted = self.command != "GET" and not self.path.partition("?")[0].endswith(_UNCOUNTED)
+        changes = self.command != "GET" and not self.path.partition("?")[0].endswith(_UNCOUNTED)
+        counted = changes and _LEASES not in self.path
+        if self.server.gate.is_shut():
+            self.close_connection = True
+            return
         words = f"{self.command} {self.path}"
         if counted and not self.server.gate.admit(words):
             self.close_connection = True
@@ -175,6 +193,11 @@ class _Visit(BaseHTTPRequestHandler):
             if counted:
                 self.server.gate.done(words, refused=True)
             raise
+        if self.server.gate.is_shut():  # it was done, and nobody hears of it
+            if counted:
+                self.server.gate.done(words, refused=False)
+            self.close_connection = True
+            return
         refused = answer.status >= _REFUSED_FROM
         if counted and not self.server.gate.done(words, refused=refused):
             self.close_connection = True
@@ -195,7 +218,7 @@ class _Visit(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         with suppress(OSError, HTTPException):  # where nothing comes for long, it is begun again
-            while piece := answer.read1(1 << 16):
+            while not self.server.gate.is_shut() and (piece := answer.read1(1 << 16)):
                 self.wfile.write(piece)
                 self.wfile.flush()
         self.close_connection = True
@@ -224,12 +247,12 @@ def running_gate(cluster: ControlPlane) -> Iterator[Gate]:
             thread.join()
 
 
-def through(gate: Gate, kubeconfig: Path) -> Path:
+def through(gate: Gate, kubeconfig: Path, name: str = "kubeconfig-through-gate") -> Path:
     """Write the kubeconfig that leads through a gate, beside the one that does not; return where it is."""
     content = yaml.safe_load(kubeconfig.read_text())
     for entry in content["clusters"]:
         entry["cluster"] = {"server": gate.url}
-    path = kubeconfig.with_name("kubeconfig-through-gate")
+    path = kubeconfig.with_name(name)
     path.write_text(yaml.safe_dump(content))
     path.chmod(0o600)
     return path

@@ -10,6 +10,7 @@ from tests.long import numbers, pythons
 from tests.long.audit import audit
 from tests.long.clean_debian import Debian, both_commands
 from tests.long.fuzz import fuzz
+from tests.long.image import image
 from tests.long.mutants.__main__ import PARTS
 from tests.long.parts import Part, do
 from tests.long.receivers import receivers
@@ -51,6 +52,7 @@ _STEPS = (
         for part in PARTS
     ),
     Step("fuzz", "readers under input that was right once, for an hour or FENCER_FUZZ_MINUTES", fuzz),
+    Step("image", "the container image is built, and started as the Deployment says", image),
     Step("receivers", "a real ntfy and a real Gotify take what is sent there", receivers),
     Step("audit", "the lock against known vulnerabilities", audit),
     Step("benchmarks", "the benchmarks of the table; the numbers are in its output", benchmarks),

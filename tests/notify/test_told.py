@@ -335,3 +335,16 @@ def test_a_running_log_says_once_that_it_is_written_again(file, caplog):
     assert kept.wait(WITHIN_S)
     assert told.close(WITHIN_S)
     assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
+
+
+def test_what_another_agent_has_told_is_kept_with_its_name_and_sent_to_nobody(tmp_path):
+    path = tmp_path / "notified.json"
+    box, told = Box("phone"), Told(path, utc)
+    out = Outbox([(box, ALL)], told, time.monotonic, Pace(gather_s=0.0))
+    out.heard(message(), "fencer@pve2")
+    out.put(message("k8s-3"))
+    assert box.next() == [("k8s-3", 1, False)]
+    out.close(WITHIN_S)
+    past = read(path)
+    assert past.others == {message().key: "fencer@pve2"}
+    assert message().key in past.receivers["phone"].told

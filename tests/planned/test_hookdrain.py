@@ -160,3 +160,25 @@ def test_when_it_has_booted_again_the_agent_takes_the_cordon_off(lab):
     lab.passes(120, watched=True)
     assert not lab.simulation.api.nodes[NAME].unschedulable
     assert cordon(lab) is None
+
+
+def test_of_two_agents_that_are_asked_at_once_one_drains(lab):
+    """The second reads the node before the first one's cordon, and writes after it: the version tells it."""
+    first, second = [], []
+    cluster, write = lab.simulation.cluster, lab.simulation.cluster.cordon
+
+    def crossed(*args, **options):
+        cluster.cordon = write
+        first.append(drain(lab))
+        return write(*args, **options)
+
+    cluster.cordon = crossed
+    second.append(drain(lab))
+    assert first[0].startswith(f"{NAME} drained, ")
+    assert second[0].startswith(f"{NAME} not drained: a drain for another hook, run ")
+
+
+def test_a_hook_that_comes_after_that_time_is_obeyed(lab):
+    drain(lab)
+    lab.simulation.clock.advance(61.0)
+    assert drain(lab).startswith(f"{NAME} drained, ")

@@ -101,8 +101,15 @@ def test_of_an_endpoint_that_does_not_answer_one_guest_stands_for_all():
     assert (finding.level, finding.points) == (Level.FAIL, (f"{NAME}: lab: no answer",))
 
 
-def renamed(lab, name):
-    """Let what is written on a node be about the hypervisor's name of yesterday."""
+def renamed(lab, name, old="old", hypervisor=""):
+    """Let what is written on a node be about the hypervisor's name of yesterday, or about another one.
+
+    Args:
+        lab: The lab.
+        name: Of the node.
+        old: That name.
+        hypervisor: Which one; empty: an older fencer wrote that, which told the name alone.
+    """
     node = lab.simulation.api.nodes[name]
     seal = keys.Seal(KEY, node.uid)
     for key, read, write in (
@@ -111,13 +118,13 @@ def renamed(lab, name):
     ):
         told = read(node.annotations.get(key), seal)
         if told is not None:
-            old = replace(told, guest=replace(told.guest, endpoint="old"))
-            node.annotations[key] = write(old, seal)
+            guest = replace(told.guest, endpoint=old, hypervisor=hypervisor)
+            node.annotations[key] = write(replace(told, guest=guest), seal)
     lab.simulation.api.changed(node)
 
 
-def of_old_names(lab):
-    return [row for row in findings(lab)[1]["findings"] if row["about"] == "to old"]
+def of_old_names(lab, old="old"):
+    return [row for row in findings(lab)[1]["findings"] if row["about"] == f"to {old}"]
 
 
 def test_bindings_to_a_hypervisor_that_is_not_named_are_told_with_what_follows_until_they_are_made_anew():
@@ -132,6 +139,40 @@ def test_bindings_to_a_hypervisor_that_is_not_named_are_told_with_what_follows_u
     assert [one.partition(",")[0] for one in row["try"]] == ["`name: old` again", "`fencer watch`"]
     lab.passes(60, watched=True)
     assert of_old_names(lab) == []
+
+
+def test_a_hypervisor_that_has_another_name_now_is_known_by_its_identity():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    renamed(lab, "k8s-2", hypervisor="simulation:lab")
+    assert of_old_names(lab) == []
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(120, watched=True)
+    assert "fenced 1m" in lab.run("status", "k8s-2").output
+
+
+@pytest.mark.parametrize(("old", "told"), [("old", "old"), ("lab", "another lab")])
+def test_another_hypervisor_than_any_here_is_told_whatever_it_is_called(old, told):
+    lab = Lab()
+    lab.passes(30, watched=True)
+    renamed(lab, "k8s-2", old, hypervisor="libvirt:QEMU:\x1b/system")
+    [row] = of_old_names(lab, told)
+    assert row["points"][0].startswith(f"k8s-2: bound to guests of {told}. That does not count")
+    assert row["try"][0].startswith("libvirt:QEMU:\\x1b/system in the configuration again")
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(120, watched=True)
+    assert "cannot fence" in lab.run("status", "k8s-2").output
+
+
+def test_a_fence_by_another_hypervisor_is_told_not_to_be_lifted():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(120, watched=True)
+    renamed(lab, "k8s-2", "lab", hypervisor="libvirt:QEMU:4c4c/system")
+    [row] = of_old_names(lab, "another lab")
+    told = "k8s-2: fenced as a guest of another lab. Without that hypervisor the fence is not lifted"
+    assert row["points"] == [told]
 
 
 def test_a_node_that_dies_before_it_is_bound_anew_cannot_be_fenced():

@@ -80,7 +80,7 @@ def test_a_pause_with_an_end_is_said_with_it_and_is_over_by_itself():
     api = stage.simulation.api
     ends = f"{EPOCH + timedelta(seconds=api.clock.now_s() + 20):%Y-%m-%dT%H:%M:%SZ}"
     api.paused_why = write(PauseNote("storage work", ends, "anna@box"))
-    run_passes(stage, 20, {})
+    run_passes(stage, 60)
     assert stage.notes.said_ == [
         (
             f"fencing is paused: storage work (until {ends}, by anna@box): nothing is fenced, and no fence "
@@ -97,7 +97,7 @@ def test_an_open_window_is_said_once_and_so_is_its_end():
     now = EPOCH + timedelta(seconds=stage.simulation.clock.now_s())
     window = Window("00:00", f"{now + timedelta(minutes=2):%H:%M}", "UTC", why="new disks")
     stage.new_agent(replace(ARMED, maintenance=(window,)))
-    run_passes(stage, 90, {})
+    run_passes(stage, 200)
     (open_, warns), over = stage.notes.said_
     assert (open_.startswith(f"{window}: fencer begins nothing by itself on any node until 20"), warns) == (
         True,

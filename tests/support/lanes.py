@@ -29,7 +29,7 @@ LANES: Sequence[Sequence[str]] = (
         "test_drain_beside_kubectl",
         "test_drain_benchmark",
     ),
-    ("test_proxmox", "test_virtualbox"),
+    ("test_proxmox", "test_virtualbox", "test_several_agents"),
     ("test_report_b", "test_other_hands", "test_by_hand", "test_liveness", "test_failover_benchmark"),
     (
         "test_guests_that_vanish",
@@ -63,6 +63,7 @@ _ON_THE_BARE_API = frozenset(
         "cluster/test_confined",
         "cluster/test_eviction",
         "cluster/test_key",
+        "deploy/test_dry_run",
         "cluster/test_real_api",
         "cluster/test_real_pause",
         "cluster/test_survey",

@@ -1,0 +1,118 @@
+"""What counts against the brake: each node, a host that died once, and what others are about to do."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.brake import count, dead_hosts, fits, place, slots_for, too_many_hosts, used, with_slots
+from fencer.core.decide import decide
+from fencer.core.model import Binding, FenceMark, Fleet, GuestRef, Proof, Reason, TaintNode
+from tests.core.build import ARMED, GUEST, MARK, TAINT, node, observation
+
+NOW = MARK.fenced_at_utc
+FLEET = Fleet(nodes=10, young_fences=2, tainted=frozenset({"a", "b"}))
+NODE = replace(node(), uid="x")
+HERE = replace(GUEST, host="pve1")
+OFF = replace(observation().evidence, guest=HERE)
+BY_HOST = replace(OFF, proof=Proof.HA_RECOVERY)
+
+
+def on(host, name="k8s-9", endpoint="home"):
+    return GuestRef(endpoint, name, f"uuid-{name}", name, host)
+
+
+def fenced_node(name, host, proof=Proof.HA_RECOVERY):
+    """A node whose guest ran on a host, fenced by that proof."""
+    guest = on(host, name)
+    mark = FenceMark("i", NOW, "boot", guest, "fencer", proof)
+    return replace(
+        node(),
+        name=name,
+        uid=name,
+        mark=mark,
+        taints=(replace(TAINT, time_added=NOW),),
+        binding=Binding(guest, ()),
+    )
+
+
+def summed(*nodes):
+    return count(nodes, NOW, (), Fleet(nodes=len(nodes)))
+
+
+class TestSlots:
+    """Nodes that some agent is about to fence count like those that are fenced."""
+
+    def test_a_slot_of_a_fence_that_is_seen_is_not_counted_twice(self):
+        assert used(with_slots(FLEET, {"a", "b", "c"}), NODE, OFF) == 3
+
+    def test_a_nodes_own_slot_is_not_held_against_it(self):
+        assert used(with_slots(FLEET, {"c", "x"}), NODE, OFF) == 3
+
+    @pytest.mark.parametrize(("slots", "may"), [((), True), (("c", "d"), True), (("c", "d", "e"), False)])
+    def test_one_more_fits_below_the_brake(self, slots, may):
+        assert fits(FLEET, ARMED, NODE, OFF, slots) is may
+
+    def test_a_proof_about_a_guest_needs_one_slot_and_one_about_its_host_two(self):
+        assert slots_for(NODE, OFF) == ("x",)
+        assert slots_for(NODE, BY_HOST) == ("x", "host/pve1")
+
+    def test_a_hosts_slot_is_no_nodes(self):
+        fleet = with_slots(FLEET, {"host/pve1", "c"})
+        assert (fleet.reserved, dead_hosts(fleet)) == ({"c"}, {"pve1"})
+
+
+class TestHosts:
+    def test_all_nodes_of_one_host_that_died_count_once(self):
+        fleet = summed(*(fenced_node(f"n{number}", "pve1") for number in range(5)))
+        assert (fleet.young_fences, fleet.young_hosts) == (1, {("home", "pve1")})
+
+    def test_and_those_that_ended_by_themselves_each_for_itself(self):
+        one, two = fenced_node("a", "pve1", Proof.POWER), fenced_node("b", "pve1", Proof.POWER)
+        fleet = summed(one, two, fenced_node("c", "pve1"), fenced_node("d", "pve2", Proof.HOST_POWER))
+        assert (fleet.young_fences, len(fleet.young_hosts)) == (4, 2)
+
+    def test_one_more_of_a_host_that_counts_already_uses_nothing_up(self):
+        fleet = replace(FLEET, young_hosts=frozenset({(GUEST.endpoint, "pve1")}))
+        assert used(fleet, NODE, BY_HOST) == used(fleet, NODE, OFF) - 1
+
+    def test_the_host_is_the_one_where_it_ran_last_wherever_ha_has_put_it(self):
+        ran = replace(GUEST, host="dead")
+        bound = replace(NODE, binding=Binding(ran, ()))
+        assert place(bound, BY_HOST) == (GUEST.endpoint, "dead")
+
+    def test_a_host_that_nobody_names_is_none(self):
+        nowhere = replace(BY_HOST, guest=GUEST)
+        assert place(replace(NODE, binding=None), nowhere) is None
+        assert place(NODE, None) is None
+
+    @pytest.mark.parametrize(
+        ("hosts", "dead", "too_many"), [(4, 1, False), (4, 2, True), (3, 1, True), (1, 0, False)]
+    )
+    def test_half_of_the_hosts_may_die(self, hosts, dead, too_many):
+        fleet = Fleet(
+            nodes=99, hosts=hosts, young_hosts=frozenset(("home", f"d{one}") for one in range(dead))
+        )
+        assert too_many_hosts(fleet, ARMED, NODE, BY_HOST) is too_many
+        assert not too_many_hosts(fleet, ARMED, NODE, OFF)
+
+    def test_a_host_that_another_agent_is_about_to_count_counts(self):
+        assert not fits(Fleet(nodes=99, hosts=3), ARMED, NODE, BY_HOST, {"host/other"})
+        assert fits(Fleet(nodes=99, hosts=3), ARMED, NODE, BY_HOST, {"host/pve1"})
+
+    def test_hosts_are_those_where_nodes_are_bound(self):
+        assert summed(*(fenced_node(f"n{number}", f"pve{number % 3}") for number in range(9))).hosts == 3
+
+    def test_it_is_told_how_many_hosts_died_and_what_would_change_it(self):
+        dead = frozenset({("home", "a"), ("home", "b")})
+        fleet = replace(observation().fleet, nodes=40, hosts=4, young_hosts=dead, young_fences=2)
+        seen = replace(observation(), fleet=fleet)
+        assert any(isinstance(action, TaintNode) for action in decide(seen, ARMED).actions)
+        bound = replace(seen.node, binding=Binding(HERE, (seen.node.boot_id,)))
+        seen = replace(seen, node=bound, evidence=replace(seen.evidence, proof=Proof.HOST_POWER))
+        decision = decide(seen, ARMED)
+        assert decision.reason is Reason.BRAKE
+        assert decision.objection.seen == (
+            "2 of 4 hosts within an hour; max_fenced_hosts allows 2, half of the hosts"
+        )
+        wider = replace(ARMED, max_fenced_hosts=3)
+        assert any(isinstance(action, TaintNode) for action in decide(seen, wider).actions)
