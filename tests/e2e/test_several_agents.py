@@ -24,8 +24,8 @@ from tests.support.amounts import seeds
 pytestmark = pytest.mark.usefixtures("sound")
 
 LEASE_S = DURATION_S / SPEED
-WINDOW_S = 60.0
-"""By the API server's clock, which nobody hurries."""
+WINDOW_S = 20.0
+"""By the API server's clock, which nobody hurries: users have three times as much."""
 
 
 @pytest.fixture
@@ -135,7 +135,8 @@ def test_of_guests_that_hang_together_one_is_stopped_at_a_time_by_one_agent(
 ) -> None:
     """Both agents begin at the same moment, with no Lease held."""
     names = WORKERS[:2]
-    first, second = agents.start("first"), agents.start("second")
+    first = agents.start("first", power_window_s=WINDOW_S)
+    second = agents.start("second", power_window_s=WINDOW_S)
     lab.wait_settled()
     for name in names:
         afterwards.callback(lab.bring_back, name)
@@ -151,7 +152,7 @@ def test_of_guests_that_hang_together_one_is_stopped_at_a_time_by_one_agent(
         come_back(lab, name)
 
 
-@pytest.mark.parametrize("seed", seeds("FENCER_AGENT_SEEDS", "1-2"))
+@pytest.mark.parametrize("seed", seeds("FENCER_AGENT_SEEDS", "1"))
 def test_whatever_happens_to_agents_each_guest_that_hangs_is_stopped_once(
     lab: Lab, agents: Agents, afterwards: ExitStack, seed: int
 ) -> None:

@@ -8,6 +8,7 @@ from tests.long.site import Site
 EXAMPLES = 3000
 INCIDENTS = 20_000
 FAULTS = 60
+AGENTS = 30
 TIMES = 30
 
 RACES = (
@@ -43,6 +44,11 @@ def seeds(site: Site) -> str:
                 "faults",
                 ("./dev", "test", "tests/e2e/test_random_faults.py"),
                 {"FENCER_FAULT_SEEDS": faults},
+            ),
+            Part(
+                "agents",
+                ("./dev", "test", "tests/e2e/test_several_agents.py", "-k", "whatever"),
+                {"FENCER_AGENT_SEEDS": row(site.seed, AGENTS)},
             ),
         ],
     )
