@@ -21,6 +21,7 @@ from fencer.cli.explain import story
 from fencer.cli.judged import locally
 from fencer.cli.output import emit
 from fencer.cli.render import clean, say, say_file, table
+from fencer.cli.roll_call import call_roll
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, log_plainly
 from fencer.config.redact import Redacted, redact
 from fencer.config.settings import Config
@@ -109,7 +110,7 @@ class Evidence:
             view = showing.View(self.wiring, parts, EVERY_NODE)
             seen = view.look()
             nodes = problems_first(list(seen.judged.values()))
-            data = self.sieve.data(showing.data(parts, seen, nodes))
+            data = self.sieve.data(showing.data(parts, seen, nodes, call_roll(parts)))
             return (
                 self.sieve.text(_printed(lambda: view.write(seen, nodes))),
                 _printed(lambda: emit(data, "json")),

@@ -13,6 +13,7 @@ from fencer.cli.judged import as_data, fence_cell, locally, ready_cell, state_ce
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, complain, paragraph, say, table
+from fencer.cli.roll_call import RollCall, call_roll
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.model import Judged, Reason
 from fencer.core.policy import Mode
@@ -181,9 +182,9 @@ class View:
             seen: By one look.
             judged: The nodes to show, in this order.
         """
-        parts, asked = self._parts, self._asked
+        parts, asked, called = self._parts, self._asked, call_roll(self._parts)
         if asked.form in {"json", "yaml"}:
-            emit(data(parts, seen, judged), asked.form)
+            emit(data(parts, seen, judged, called), asked.form)
             return
         if asked.clock:
             say()  # where nothing can be cleared
@@ -194,7 +195,7 @@ class View:
             [locally(one, now.tzinfo) for one in judged],
         )
         head = headline(parts, seen, clock, told_of_all=asked.node is None)
-        for line in (*(in_zone(line, now.tzinfo) for line in head), *_told(told, asked)):
+        for line in (*called.lines(), *(in_zone(line, now.tzinfo) for line in head), *_told(told, asked)):
             say(line)
         for text in seen.scene.malformed:
             say(click.style(f"cannot be read: {clean(text)}", fg=BAD))
@@ -302,12 +303,20 @@ def _wide(item: Judged) -> list[Cell]:
     return [Cell(lease), bound, Cell(clean(",".join(node.roles)) or NOBODY), Cell(clean(node.system_uuid))]
 
 
-def data(parts: Parts, seen: Pass, judged: Sequence[Judged]) -> dict[str, Any]:
-    """Return what was seen for programs; arguments as `headline` and `View.write`."""
+def data(parts: Parts, seen: Pass, judged: Sequence[Judged], called: RollCall) -> dict[str, Any]:
+    """Return what was seen for programs.
+
+    Args:
+        parts: As `headline` has it.
+        seen: By one look.
+        judged: The nodes to show, in this order.
+        called: Who is there.
+    """
     scene = seen.scene
     return {
         "mode": parts.policy.mode.value,
         "armed": parts.policy.mode is Mode.ARMED,
+        **called.data(),
         "paused": scene.paused_why,
         "maintenance": list(scene.windows),
         "at": scene.utc,

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import inf
@@ -115,23 +115,21 @@ def watch(
         _name_what_is_open(wiring, parts.config)
         kept.begins(policy)
         page = Served() if once else shown.enter_context(served(wiring, parts, policy))
-        election = shown.enter_context(elected(wiring, parts, policy.mode, by))
-        told = () if once or dry_run else shown.enter_context(notified(wiring, parts, election))
+        part = shown.enter_context(elected(wiring, parts, policy, by))
+        told = () if once or dry_run else shown.enter_context(notified(wiring, parts, part.election))
         reporters = (*_reporters(parts, policy.mode, kept.journal), *page.reporters)
-        world = parts.world(SeveralReporters(*reporters), kept.journal, election)
+        world = parts.world(SeveralReporters(*reporters), kept.journal, part.election)
         agent = Agent(world, policy, parts.rules, by)
         at_home = HomeWatch(
             wiring.home(),
             parts.config.kubernetes.servers,
             lambda text: world.reporter.said(text, warning=True),
         )
-        outages, viewer = (
-            Outages(world, policy.poll_s),
-            Shown(*page.viewers, *told, *([election] if election else []), at_home),
-        )
+        outages = Outages(world, policy.poll_s)
+        viewer = Shown(*page.viewers, *told, *part.viewers, at_home)
         with (
             until_signalled(parts.clock) as stop,
-            hooks_heard(hooks, parts),
+            hooks_heard(hooks, parts, part.hear),
             drains_offered(hooks, wiring, parts, policy, kept),
         ):
             notify("READY=1")
@@ -182,8 +180,15 @@ def default_hooks() -> Path | None:
 
 
 @contextmanager
-def hooks_heard(path: Path | None, parts: Parts) -> Iterator[None]:
+def hooks_heard(
+    path: Path | None, parts: Parts, forward: Callable[[str], object] = lambda _guest: None
+) -> Iterator[None]:
     """Let every nudge from a hook on this host end the clock's wait, and have its guest read live next.
+
+    Args:
+        path: Of the socket; None: no hook is heard.
+        parts: The working parts.
+        forward: Takes it, too, for other agents.
 
     Raises:
         ConfigError: the socket cannot be made there.
@@ -196,6 +201,7 @@ def hooks_heard(path: Path | None, parts: Parts) -> Iterator[None]:
         for port in parts.hypervisors.values():
             port.nudge(guest)
         parts.clock.wake()
+        forward(guest)
 
     server = HookServer(path, heard)
     try:

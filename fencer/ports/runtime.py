@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from fencer.core.done import Done
+from fencer.core.election import Tenure
 from fencer.core.model import (
     Decision,
     Deed,
@@ -64,6 +65,7 @@ class Sight:
         windows: The maintenance windows that are open, for people.
         utc: The API server's clock.
         at_s: The agent's clock.
+        tenures: Endpoint → what this agent is to it; empty: no other agent is thought of.
     """
 
     judged: Mapping[str, Judged]
@@ -74,6 +76,7 @@ class Sight:
     windows: Sequence[str] = ()
     utc: str = ""
     at_s: float = 0.0
+    tenures: Mapping[str, Tenure] = field(default_factory=dict)
 
 
 class Viewer(Protocol):

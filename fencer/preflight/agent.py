@@ -38,7 +38,9 @@ def outdated(config: Path, socket: Path) -> bool:
         return False
 
 
-def judge(mode: Mode, config: Path, *, answers: bool | None, older: bool = False) -> Finding:
+def judge(
+    mode: Mode, config: Path, *, answers: bool | None, older: bool = False, elsewhere: bool = False
+) -> Finding:
     """Say whether anybody acts by this configuration, as far as this machine can tell.
 
     Args:
@@ -46,6 +48,7 @@ def judge(mode: Mode, config: Path, *, answers: bool | None, older: bool = False
         config: Its file.
         answers: An agent answers at its unit's socket; None: it cannot be asked.
         older: It began before the configuration was written.
+        elsewhere: An armed agent is there on another machine.
     """
     unit = unit_of(config)
     if mode is not Mode.ARMED:
@@ -63,7 +66,8 @@ def judge(mode: Mode, config: Path, *, answers: bool | None, older: bool = False
         return Finding("agent", f"{unit}.service", Level.WARN, text, (again,))
     if answers:
         return Finding("agent", f"{unit}.service", Level.OK, "answers on this machine")
-    text = f"{NOBODY}; unless one runs elsewhere, nothing is fenced"
-    return Finding(
-        "agent", f"{unit}.service", Level.WARN, text, (f"systemctl enable --now {shlex.quote(unit)}",)
-    )
+    starts = f"systemctl enable --now {shlex.quote(unit)}"
+    level, text = Level.WARN, f"{NOBODY}; unless one runs elsewhere, nothing is fenced"
+    if elsewhere:
+        level, text, starts = Level.NOTE, f"{NOBODY}; one runs elsewhere", ""
+    return Finding("agent", f"{unit}.service", level, text, tuple(filter(None, (starts,))))

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 from fencer.config.secret_files import Trouble
 from fencer.config.settings import Config, Endpoint
+from fencer.core.agents import read_agents
 from fencer.core.model import Evidence, GuestRef
 from fencer.core.rung import Subject
 from fencer.errors import ClusterDenied, ClusterError, ClusterNotFound, FencerError, HypervisorUnreachable
@@ -172,10 +173,10 @@ class _Collector:
         cluster = port if isinstance(port, FencerError) else _or_why(partial(self._cluster, port))
         endpoints, nodes = self._describe(), None
         leases: Sequence[LeaseFacts] = ()
+        agent = self._agent_answers(path), self._agent_older(path)
         if not isinstance(port, FencerError) and not isinstance(cluster, FencerError):
             nodes = self._nodes(port, cluster, endpoints)
             leases = self._leases(endpoints)
-        agent = self._agent_answers(path), self._agent_older(path)
         receivers = builder.inspect_receivers(config)
         web = config.web
         unheard = "" if web is None else builder.unable_to_listen(web.host, web.port)
@@ -240,7 +241,8 @@ class _Collector:
             )
             lease = replace(lease, lacking=tuple(may_not))
             read = partial(self.builder.leases(self.config).read_lease, lease.name)
-            return replace(lease, holder=self._ask(API, read).holder)
+            record = self._ask(API, read)
+            return replace(lease, holder=record.holder, agents=read_agents(record.notes), utc=record.utc)
         except ClusterNotFound:
             return replace(lease, missing=True)
         except ClusterDenied as error:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from fencer.config.secret_files import Trouble
 from fencer.config.settings import Config
+from fencer.core.agents import Agents
 from fencer.core.identity import subject_of
 from fencer.core.model import Evidence, Observation
 from fencer.core.rung import Subject
@@ -60,6 +61,8 @@ class LeaseFacts:
         name: Its name.
         endpoints: What the configuration calls its hypervisor; empty: it is the cluster's.
         holder: Who holds it, as it is written there; empty: nobody, or not known.
+        agents: Which agents have written themselves there; None: it was not read.
+        utc: The API server's clock when it was read.
         missing: There is none.
         lacking: The rights to it that we do not have.
         unknown: Why the rest is not known; None: it is.
@@ -68,6 +71,8 @@ class LeaseFacts:
     name: str
     endpoints: tuple[str, ...] = ()
     holder: str = ""
+    agents: Agents | None = None
+    utc: str = ""
     missing: bool = False
     lacking: tuple[str, ...] = ()
     unknown: FencerError | None = None

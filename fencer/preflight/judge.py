@@ -10,6 +10,7 @@ from fencer.preflight import (
     adapters,
     admission,
     agent,
+    agents,
     bindings,
     cluster,
     credentials,
@@ -39,7 +40,13 @@ def judge(facts: Facts) -> Iterator[Finding]:
     yield from transport.judge(config)
     yield files.judge_journal(config.journal, facts.journal or JournalFacts())
     yield from notifications.judge(config, facts.receivers)
-    yield agent.judge(config.policy.mode, facts.path, answers=facts.agent_answers, older=facts.agent_older)
+    yield agent.judge(
+        config.policy.mode,
+        facts.path,
+        answers=facts.agent_answers,
+        older=facts.agent_older,
+        elsewhere=any(one.agents is not None and one.agents.there(one.utc) for one in facts.leases[:1]),
+    )
     yield web.judge(config.web, facts.web_trouble, answers=facts.agent_answers)
     if isinstance(facts.cluster, ClusterFacts):
         yield from cluster.judge(facts.cluster, hook_drains=config.hook.pre_stop is PreStop.DRAIN)
@@ -50,6 +57,7 @@ def judge(facts: Facts) -> Iterator[Finding]:
     yield from _endpoints(facts)
     if isinstance(facts.cluster, ClusterFacts) and facts.leases:
         yield leases.judge(facts.path, facts.cluster.info, facts.leases)
+        yield from agents.judge(facts.path, config.policy, facts.leases[0], answers=facts.agent_answers)
     if isinstance(facts.nodes, NodeFacts):
         yield from _nodes(facts, facts.nodes)
     elif facts.nodes is not None:

@@ -22,6 +22,7 @@ from fencer.core.election import (
     holder_name,
     lease_name,
 )
+from fencer.core.nudges import taken
 from fencer.core.text import printable
 from fencer.errors import (
     ClusterConflict,
@@ -206,10 +207,26 @@ class Campaigns:
         return campaign
 
     def _write(self, name: str, wanted: LeaseRecord) -> None:
-        """Write a Lease. If the outcome is unknown, the next write meets a conflict, and reads it again."""
+        """Write a Lease, and take nudges off it.
+
+        If the outcome is unknown, the next write meets a conflict, and reads it again; so does one after a
+        nudge was written.
+        """
         began_s, campaign = self._clock.now_s(), self._campaigns[name]
+        wanted, guests = taken(wanted)
         record = self._leases.write_lease(wanted)
         self._campaigns[name] = campaign.wrote(record, began_s, self._clock.now_s())
+        self._nudge(name, guests)
+
+    def _nudge(self, name: str, guests: Sequence[str]) -> None:
+        """Have guests read live next that hooks on other hosts have named."""
+        ports = [self._hypervisors[endpoint] for endpoint, lease in self._names.items() if lease == name]
+        for guest in guests:
+            log.debug("lease %s: nudge of %s", name, guest)
+            for port in ports:
+                port.nudge(guest)
+        if guests:
+            self._clock.wake()
 
     def release(self) -> None:
         """Give back what is held, so that another agent need not wait. No order may follow."""

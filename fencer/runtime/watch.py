@@ -84,16 +84,18 @@ def sight(done: Pass, world: World) -> Sight:
         done: The pass.
         world: For the endpoints, and the time.
     """
-    scene = done.scene
+    scene, election = done.scene, world.election
+    names = tuple(world.hypervisors)
     return Sight(
         dict(done.judged),
-        tuple(world.hypervisors),
+        names,
         dict(scene.errors),
         scene.malformed,
         scene.paused_why,
         scene.windows,
         scene.utc,
         world.clock.now_s(),
+        {} if election is None else {name: election.tenure(name) for name in names},
     )
 
 

@@ -11,6 +11,7 @@ from fencer.core.policy import Policy
 from fencer.core.text import age, count, listing, unticked
 from fencer.ports.runtime import Sight
 from fencer.web.snapshot import Snapshot
+from fencer.wording.agents import LEASES_MEND
 from fencer.wording.conditions import Condition, condition, problems_first
 from fencer.wording.headlines import headline
 from fencer.wording.nodes import silent_endpoints
@@ -179,6 +180,13 @@ def _of_sight(
                 "BLIND",
                 f"{unticked(one.name)} has not answered{_since(one.success_age_s)}: {MEANS[False]}",
             )
+    for name, why in seen.unfilled.items():
+        yield Line(
+            Tone.DOUBTFUL,
+            "NO ORDERS",
+            f"{unticked(name)}: {unticked(why)}: fencer fences guests that ended, and stops and starts none "
+            f"there. {LEASES_MEND}",
+        )
     if sight.malformed:
         names = [one.partition(": ")[0] for one in sight.malformed]
         yield Line(Tone.BAD, count(len(names), "unreadable node"), f"{unticked(listing(names))}: not guarded")

@@ -42,7 +42,9 @@ def alive(shown: Snapshot) -> Health:
 
 
 def ready(shown: Snapshot) -> Health:
-    """Say whether the agent sees nodes and guests: alive, its last pass went well, an endpoint answers.
+    """Say whether the agent sees nodes and guests, and may act.
+
+    It is alive, its last pass went well, an endpoint answers, and no hypervisor's Lease is missing or denied.
 
     Args:
         shown: What is shown.
@@ -59,6 +61,10 @@ def ready(shown: Snapshot) -> Health:
         if others and not any(one.up for one in others):
             lines += [f"{one.name}: {_plain(one.error, one.name)}" for one in others[:8]]
             lines.append(f"no hypervisor answers: {listing([one.name for one in others])}")
+        lines += [
+            f"{printable(name)}: {printable(why)}; no power order is given there"
+            for name, why in shown.unfilled.items()
+        ]
     if lines:
         return Health(False, tuple(lines))  # noqa: FBT003 - ill
     return Health(True, (f"ok, {shown.mode.value}",))  # noqa: FBT003 - well

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from fencer.core.model import Reason
+from fencer.web.seats import leads
 from fencer.web.snapshot import BUCKETS_S, Durations, Snapshot
 from fencer.wording.nodes import cannot_be_fenced
 
@@ -59,8 +60,8 @@ def metrics(shown: Snapshot) -> Iterator[Metric]:
     yield _one("fencer_armed", "1: the agent may fence. 0: it only observes.", [], [([], int(shown.armed))])
     yield _of_endpoints(
         "fencer_leader",
-        "1: this agent acts for the endpoint. As long as there is one agent, it acts for all.",
-        ((one.name, 1) for one in shown.endpoints if one.name != shown.api),
+        "1: this agent gives the endpoint's orders: it holds the Lease. 0: another one does, or nobody.",
+        ((one.name, int(leads(shown, one.name))) for one in shown.endpoints if one.name != shown.api),
     )
     yield _of_endpoints(
         "fencer_endpoint_up",

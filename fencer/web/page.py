@@ -16,6 +16,7 @@ from fencer.core.times import in_zone, zone_of
 from fencer.markup import rendering
 from fencer.web.answer import Answer, Tone, answer, tone_of
 from fencer.web.lately import Lately
+from fencer.web.seats import seat_of
 from fencer.web.snapshot import Snapshot, Step
 from fencer.web.style import OLD_S, STYLE
 from fencer.web.tree import SMALL, tree
@@ -108,6 +109,7 @@ def page(
         tally=tally_text(judged),
         running=list(_running(told, seen, path, now.tzinfo)),
         hidden=max(0, len(told.running) - MOST_INCIDENTS),
+        seat_of=partial(seat_of, seen),
         branches=tree(seen.sight, every=every) if seen.sight is not None else (),
         row=partial(_row, zone=now.tzinfo, old=bool(seen.failing)),
         lately=lately,

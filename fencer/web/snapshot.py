@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
+from fencer.core.election import Seat
 from fencer.core.model import Reason
 from fencer.core.policy import Mode, Policy
 from fencer.ports.runtime import Sight
@@ -168,3 +169,9 @@ class Snapshot:
     def armed(self) -> bool:
         """Whether it may fence."""
         return self.mode is Mode.ARMED
+
+    @property
+    def unfilled(self) -> dict[str, str]:
+        """The endpoints to which an armed agent gives no power orders, as there is no Lease to hold; why."""
+        tenures = {} if self.sight is None or not self.armed else self.sight.tenures
+        return {name: one.why for name, one in tenures.items() if one.seat is Seat.UNFILLED}

@@ -17,6 +17,7 @@ from fencer.cli.wire import Quiet, Wiring
 from fencer.cluster.settings import ClusterSettings
 from fencer.config.secret_files import Trouble
 from fencer.config.settings import Config, HookSettings, JournalSettings, LibvirtEndpoint
+from fencer.core.election import Seat, Tenure
 from fencer.core.identity import Admission
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError, ConfigError, HypervisorUnreachable
@@ -32,12 +33,15 @@ from fencer.ports import (
     Hypervisor,
     LeaseStore,
     Pauser,
+    Sight,
     Surveyor,
 )
 from fencer.preflight.home import Home
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.beside import Beside
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.roll import Roll
+from fencer.runtime.watch import sight
 from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.clock import EPOCH
@@ -142,6 +146,8 @@ class Lab(Wiring):
         """File with credentials → what is wrong with it."""
         self.agent: bool | None = True
         """Whether one answers at its socket on this machine; None: it cannot be asked."""
+        self.agent_silent = False
+        """Whether it writes nothing of its passes."""
         self.tools: dict[str, str] = {}
         """Program of this machine → what it prints."""
         self.own = OwnAccount()
@@ -176,10 +182,33 @@ class Lab(Wiring):
         clock = self.simulation.clock
         until_s = clock.now_s() + seconds
         if watched:
-            agent = Agent(self._watched_world(), self.policy, self.rules, by="fencer@pve1")
+            world = self._watched_world()
+            agent = Agent(world, self.policy, self.rules, by="fencer@pve1")
+            roll = Roll(world.leases, "fencer@pve1", "1f0c2d3e", "0.1.0", self.policy)
+            due_s = float("-inf")
             while clock.now_s() < until_s:
-                clock.wait(agent.tick().recheck_s)
+                done = agent.tick()
+                roll.passed(self._as_holder(sight(done, world)))
+                if self.policy.mode is Mode.ARMED and clock.now_s() >= due_s:
+                    due_s = clock.now_s() + roll.step()
+                clock.wait(done.recheck_s)
         clock.advance(max(0.0, until_s - clock.now_s()))
+
+    def calls_roll(
+        self, by: str, instance: str, version: str = "0.1.0", policy: Policy | None = None
+    ) -> None:
+        """Let an armed agent write itself, that has just made a pass."""
+        roll = Roll(self.simulation.leases, by, instance, version, policy or self.policy)
+        names = tuple(self.simulation.hypervisors)
+        roll.passed(self._as_holder(Sight({}, names, utc=self.simulation.clock.utc())))
+        roll.step()
+
+    def _as_holder(self, seen: Sight) -> Sight:
+        """Return a pass of an agent that gives the orders everywhere, where no other one is thought of."""
+        if self.election is not None:
+            return seen
+        held = Tenure(Seat.HOLDER, until_s=float("inf"), holder="fencer@pve1")
+        return replace(seen, tenures=dict.fromkeys(seen.endpoints, held))
 
     def _world(self) -> World:
         simulation = self.simulation
@@ -229,6 +258,8 @@ class Lab(Wiring):
 
     def agent_answers(self, socket: Path) -> bool | None:
         assert socket == Path("/run/fencer/fencer.sock")
+        if self.agent and self.policy.mode is Mode.ARMED and not self.agent_silent:
+            self.calls_roll("fencer@desk", "0badcafe")
         return self.agent
 
     def unable_to_listen(self, _host: str, _port: int) -> str:

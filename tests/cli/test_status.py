@@ -64,13 +64,13 @@ class TestProblemsFirst:
 
     def test_a_fleet_without_problems_is_one_line(self):
         said = fleet().run("status").output.splitlines()
-        assert said[1:] == ["23 nodes: 23 healthy; --all shows them"]
+        assert said[2:] == ["23 nodes: 23 healthy; --all shows them"]
 
     def test_a_paused_fleet_is_not_listed_node_by_node(self):
         lab = fleet()
         lab.simulation.api.paused_why = "storage work"
         said = lab.run("status").output.splitlines()
-        assert said[1:] == [
+        assert said[2:] == [
             "fencing is paused: storage work; `fencer resume` ends that",
             "23 nodes: 23 paused; --all shows them",
         ]

@@ -19,6 +19,9 @@ import pytest
 from fencer.cli.watch import until_signalled
 from fencer.config.secret_files import Trouble
 from fencer.config.settings import HookSettings, PreStop
+from fencer.core.agents import policy_hash, read_agents
+from fencer.core.election import CLUSTER_LEASE
+from fencer.core.nudges import NUDGE
 from fencer.core.policy import Mode, Policy
 from fencer.errors import HypervisorUnreachable
 from fencer.ports import Credential
@@ -450,3 +453,35 @@ def test_one_pass_shows_nothing_and_a_port_that_is_taken_ends_nobody():
         log = watched(lab, for_s=130)
     assert log.count("cannot listen") == 1
     assert fenced_nodes(lab) == ["k8s-2"]
+
+
+def record_of(lab):
+    record = lab.simulation.leases.read_lease(CLUSTER_LEASE)
+    return read_agents(record.notes)
+
+
+def test_an_armed_agent_is_written_while_it_watches_and_taken_off_at_its_end():
+    lab, seen = Lab(), []
+    lab.simulation.clock.after(60, lambda: seen.extend(record_of(lab).agents))
+    watched(lab, for_s=70)
+    (agent,) = seen
+    assert (agent.by, agent.holds, agent.knows) == ("fencer@desk", ("lab",), ("lab",))
+    assert agent.policy == policy_hash(lab.policy)
+    assert record_of(lab).agents == ()
+
+
+def test_a_hooks_nudge_for_a_hypervisor_of_another_agent_is_written_on_its_lease(tmp_path):
+    lab, seen, path = Lab(), [], tmp_path / "fencer.sock"
+    lease = lab.simulation.lease_of("lab")
+    lab.simulation.leases.hold(lease, "fencer@pve2/1/2")
+
+    def nudge():
+        lab.simulation.leases.hold(lease, "fencer@pve2/1/2", transitions=1)  # it lives
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as hook:
+            hook.sendto(b"post-stop k8s-2", str(path))
+
+    for at_s in (9, 18, 27):
+        lab.simulation.clock.after(at_s, nudge)
+    lab.simulation.clock.after(40, lambda: seen.extend(lab.simulation.leases.read_lease(lease).notes))
+    watched(lab, "--hooks", str(path), for_s=41)
+    assert f"{NUDGE}k8s-2" in seen

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fencer.cli.watch import default_hooks
+from fencer.core.election import CLUSTER_LEASE
 from fencer.core.policy import Mode, Policy
 from fencer.preflight.agent import CONFIGS, SOCKETS, judge, outdated, socket_of, unit_of
 from fencer.preflight.finding import Level
@@ -22,7 +23,18 @@ def test_armed_with_nobody_running_is_a_warning_with_the_command_that_starts_one
     rows, told = findings(lab)
     assert (rows["agent"]["level"], rows["agent"]["note"]) == ("warn", NOBODY)
     assert rows["agent"]["try"] == ["systemctl enable --now fencer"]
-    assert told["ready"] is True
+    assert (rows["agents"]["level"], rows["agents"]["note"]) == ("fail", "NO AGENT RUNS: nobody fences")
+    assert rows["agents"]["try"] == ["systemctl start fencer"]
+    assert told["ready"] is False
+    assert told["verdict"].endswith("Not ready to be armed: agents.")
+
+
+def test_where_it_is_not_known_who_is_there_it_is_a_warning():
+    lab = Lab()
+    lab.agent = False
+    lab.simulation.leases.hold(CLUSTER_LEASE, "x" * 10_000)
+    rows, told = findings(lab)
+    assert "agents" not in rows
     assert told["verdict"].endswith("Ready, and armed, but no agent answers on this machine.")
 
 
@@ -37,6 +49,7 @@ def test_an_agent_that_answers_while_fencing_is_paused_does_not_act():
     lab.simulation.api.paused_why = "moving house"
     assert findings(lab)[1]["verdict"].endswith("Ready, and armed, but fencing is paused.")
     lab.agent = False
+    lab.simulation.leases.hold(CLUSTER_LEASE, "x" * 10_000)
     both = "but no agent answers on this machine and fencing is paused."
     assert findings(lab)[1]["verdict"].endswith(both)
 
@@ -50,7 +63,8 @@ def test_an_agent_that_began_before_its_configuration_was_written_follows_the_ea
     older = "but the agent on this machine began before this configuration was written."
     assert told["verdict"].endswith(f"Ready, and armed, {older}")
     lab.agent = False
-    assert findings(lab)[1]["verdict"].endswith("but no agent answers on this machine.")
+    lab.passes(31)
+    assert findings(lab)[1]["verdict"].endswith("Not ready to be armed: agents.")
 
 
 def test_the_files_tell_which_of_them_is_older(tmp_path):

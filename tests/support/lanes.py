@@ -69,6 +69,7 @@ _ON_THE_BARE_API = frozenset(
         "cluster/test_survey",
         "cluster/test_try_watch",
         "cluster/test_watch_real",
+        "contract/test_agents_real",
         "contract/test_cluster_real",
         "contract/test_leases_real",
         "contract/test_surveyor",

@@ -1,0 +1,89 @@
+"""Whether anybody is there who fences: what agents have written, for ``fencer status``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from fencer.cli.render import BAD, DOUBTFUL, GOOD, clean, paragraph
+from fencer.cli.wire import Parts
+from fencer.core.agents import AgentRecord, Agents, differing, read_agents
+from fencer.core.election import CLUSTER_LEASE
+from fencer.core.policy import Mode
+from fencer.errors import ClusterDenied, ClusterNotFound, FencerError
+from fencer.runtime.world import API
+from fencer.wording.agents import LEASES_MEND, nobody_is_there, oddities, who_is_there
+
+
+@dataclass(frozen=True, slots=True)
+class RollCall:
+    """Who is there.
+
+    Attributes:
+        mode: What the configuration says.
+        agents: What is written about agents.
+        utc: The API server's clock when that was read.
+        unknown: Why it is not known who is there; empty: it is.
+    """
+
+    mode: Mode
+    agents: Agents = Agents()  # noqa: RUF009 - it is frozen
+    utc: str = ""
+    unknown: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """Say it for people."""
+        if self.unknown:
+            yield from _styled(f"whether an agent runs is not known: {clean(self.unknown)}", DOUBTFUL)
+            return
+        there = self.agents.there(self.utc)
+        if there:
+            yield from _styled(who_is_there(there, self.utc), GOOD)
+        else:
+            yield from _styled(nobody_is_there(self.agents, self.utc, self.mode), BAD, bold=True)
+        for text in oddities(self.agents, self.utc):
+            yield from _styled(text, DOUBTFUL)
+
+    def data(self) -> dict[str, Any]:
+        """Return it for programs."""
+        there = self.agents.there(self.utc)
+        return {
+            "agent_runs": None if self.unknown else bool(there),
+            "agents": [self._of(agent) for agent in self.agents.agents],
+            "agents_differ": list(differing(there)),
+            "agents_unknown": self.unknown or None,
+            "agents_unreadable": list(self.agents.unreadable),
+        }
+
+    def _of(self, agent: AgentRecord) -> dict[str, Any]:
+        return {
+            "by": agent.by,
+            "instance": agent.instance,
+            "version": agent.version,
+            "mode": agent.mode.value,
+            "policy": agent.policy,
+            "last_pass": agent.passed_utc,
+            "last_pass_ago_s": round(agent.passed_ago_s(self.utc)),
+            "there": agent.is_there(self.utc),
+            "holds": list(agent.holds),
+            "knows": list(agent.knows),
+        }
+
+
+def call_roll(parts: Parts) -> RollCall:
+    """Read who is there."""
+    mode, deadline_s = parts.policy.mode, parts.policy.call_deadline_s
+    try:
+        record = parts.asker.ask(API, lambda: parts.leases.read_lease(CLUSTER_LEASE), deadline_s)
+    except (ClusterNotFound, ClusterDenied) as error:
+        return RollCall(mode, unknown=f"{error}; {LEASES_MEND}")
+    except FencerError as error:
+        return RollCall(mode, unknown=str(error))
+    return RollCall(mode, read_agents(record.notes), record.utc)
+
+
+def _styled(text: str, colour: str, *, bold: bool | None = None) -> Iterator[str]:
+    return (click.style(line, fg=colour, bold=bold) for line in paragraph(text))
