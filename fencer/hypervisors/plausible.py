@@ -97,7 +97,8 @@ def evidence(statement: object, endpoint: str, *, one_host: bool) -> Evidence:
     if type(statement) is not Evidence:
         raise Implausible(f"no Evidence, but {_seen(statement)}")
     _check(statement, _EVIDENCE)
-    _check_guest(statement.guest, endpoint)
+    if _check_guest(statement.guest, endpoint).hypervisor:
+        raise Implausible("about a guest with its hypervisor: who that is, `describe` says")
     if not -LARGEST <= statement.observed_at_s <= inf:
         raise Implausible(f"observed_at_s is {_seen(statement.observed_at_s)}")
     if wrong := [words for words, is_so in _contradictions(statement, one_host=one_host).items() if is_so]:
@@ -184,8 +185,6 @@ def _check_guest(guest: object, endpoint: str) -> GuestRef:
     _check(guest, _GUEST)
     if guest.endpoint != endpoint:
         raise Implausible(f"about a guest of the endpoint {guest.endpoint!r}")
-    if guest.hypervisor:
-        raise Implausible(f"about a guest of {guest.hypervisor!r}: who it is, it says in describe")
     if not guest.id or canonical(guest.uuid) != guest.uuid or not guest.uuid:
         raise Implausible(f"about a guest with the id {guest.id!r} and the UUID {guest.uuid!r}: that is none")
     return guest

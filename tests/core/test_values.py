@@ -127,6 +127,22 @@ class TestAnnotations:
         for other, _, _ in SIGNED:
             assert other is read or other(write(value, SEAL), SEAL).forged
 
+    @pytest.mark.parametrize(("read", "write", "value"), SIGNED, ids=["binding", "mark", "doubts"])
+    def test_a_hypervisors_identity_is_written_where_it_is_known_and_read_back(self, read, write, value):
+        told = (value,) if not isinstance(value, tuple) else value
+        named = tuple(replace(one, guest=replace(one.guest, hypervisor="libvirt:4c4c")) for one in told)
+        found = read(write(named if isinstance(value, tuple) else named[0], SEAL), SEAL)
+        guests = [one.guest for one in (found if isinstance(found, tuple) else (found,))]
+        assert {guest.hypervisor for guest in guests} == {"libvirt:4c4c"}
+        assert found == value, "it does not make it another guest"
+        assert "hypervisor" not in write(value, SEAL)
+
+    def test_an_identity_that_is_no_text_is_unreadable(self):
+        text = annotations.write_binding(Binding(replace(GUEST, hypervisor="x"), (BOOT,)), SEAL)
+        data = {**json.loads(text), "schema": 1}
+        data["guest"]["hypervisor"] = 7
+        assert isinstance(annotations.read_binding(json.dumps(data), SEAL), Unreadable)
+
     def test_of_the_first_schema_a_binding_and_a_mark_are_read_and_known_as_such(self):
         binding, mark = ({**json.loads(write(value, SEAL)), "schema": 1} for _, write, value in SIGNED[:2])
         assert annotations.read_binding(json.dumps(binding), SEAL).schema == 1

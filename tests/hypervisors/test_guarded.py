@@ -110,6 +110,7 @@ WRONG = {
     "another endpoint": replace(OFF, guest=replace(GUEST, endpoint="lab")),
     "no guest": replace(OFF, guest=None),
     "a guest as a word": replace(OFF, guest="web"),
+    "a guest with a hypervisor": replace(OFF, guest=replace(GUEST, hypervisor="cells:x")),
     "a UUID in capitals": replace(OFF, guest=replace(GUEST, uuid=GUEST.uuid.upper())),
     "no UUID": replace(OFF, guest=replace(GUEST, uuid="")),
     "no id": replace(OFF, guest=replace(GUEST, id="")),
