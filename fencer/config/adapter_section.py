@@ -20,7 +20,7 @@ class AdapterSection(Section):
     """A hypervisor that is not one of fencer's own types; install its adapter beside fencer."""
 
     name: Annotated[
-        EndpointName, key("What fencer calls it in all messages; unique; never change it.", example="farm")
+        EndpointName, key("What fencer calls it in all messages; unique.", example="farm")
     ]
     type: Annotated[
         OtherType, key("What the adapter's package calls it; see docs/adapters.md.", example="cells")

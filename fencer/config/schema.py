@@ -103,7 +103,7 @@ class LibvirtSection(Section):
     """A libvirt host, local or remote."""
 
     name: Annotated[
-        EndpointName, key("What fencer calls it in all messages; unique; never change it.", example="lab")
+        EndpointName, key("What fencer calls it in all messages; unique.", example="lab")
     ]
     type: Annotated[Literal["libvirt"], key("The kind of hypervisor.", example="libvirt")]
     uri: Annotated[
@@ -144,7 +144,7 @@ class VirtualBoxSection(Section):
     """The VirtualBox machines of one user on one host."""
 
     name: Annotated[
-        EndpointName, key("What fencer calls it in all messages; unique; never change it.", example="box")
+        EndpointName, key("What fencer calls it in all messages; unique.", example="box")
     ]
     type: Annotated[Literal["virtualbox"], key("The kind of hypervisor.", example="virtualbox")]
     command: Annotated[
@@ -179,7 +179,7 @@ class ProxmoxSection(Section):
     """A Proxmox VE cluster, or a standalone host."""
 
     name: Annotated[
-        EndpointName, key("What fencer calls it in all messages; unique; never change it.", example="home")
+        EndpointName, key("What fencer calls it in all messages; unique.", example="home")
     ]
     type: Annotated[Literal["proxmox"], key("The kind of hypervisor.", example="proxmox")]
     servers: Annotated[

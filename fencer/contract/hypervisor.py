@@ -304,6 +304,14 @@ class HypervisorContract:
         assert info.can_power is True
         assert info.problems == ()
 
+    def test_its_identity_is_the_same_every_time_and_no_configurations_name(
+        self, hypervisor: Hypervisor
+    ) -> None:
+        identity = hypervisor.describe().identity
+        assert identity is not None
+        assert identity != hypervisor.endpoint
+        assert hypervisor.describe().identity == identity
+
     def test_what_is_set_for_its_stops_is_a_time_with_its_source_or_nothing(
         self, hypervisor: Hypervisor, guest: GuestRef
     ) -> None:

@@ -240,6 +240,12 @@ class OthersContract:
         assert second.guest == replace(first.guest, endpoint=OTHERWISE)
         assert second.witness == first.witness
 
+    def test_two_agents_are_told_the_same_identity_whatever_they_call_it(
+        self, bench: Bench, hypervisor: Hypervisor
+    ) -> None:
+        """By it agents agree who gives it orders, and which guest a node is."""
+        assert bench.connect(endpoint=OTHERWISE).describe().identity == hypervisor.describe().identity
+
     def test_an_agent_that_comes_later_reads_off_as_well(
         self, bench: Bench, hypervisor: Hypervisor, lab: Lab, guest: GuestRef
     ) -> None:

@@ -37,8 +37,8 @@ class Identities:
     def read(self, guest: GuestRef) -> GuestRef:
         """Return a guest that was read on a Node in one's own names; if nothing changes, the same object.
 
-        An endpoint that has not answered yet goes by its name, so that a power witness can speak of its
-        guests; what it says itself is believed once that is `sure`.
+        An endpoint that has not answered yet goes by its name: nothing that it says can be acted upon, and a
+        power witness of its host can still speak of its guests.
         """
         if not guest.hypervisor or self.told.get(guest.endpoint) == guest.hypervisor:
             return guest
@@ -47,10 +47,6 @@ class Identities:
         if endpoint is None and (guest.endpoint in self.told or guest.endpoint in self.untold):
             endpoint = f"{ANOTHER}{guest.endpoint}"
         return guest if endpoint is None else replace(guest, endpoint=endpoint)
-
-    def sure(self, guest: GuestRef) -> bool:
-        """Whether a guest that was read on a Node is known to be one of the endpoint that it names now."""
-        return not guest.hypervisor or self.told.get(guest.endpoint) == guest.hypervisor
 
 
 def named(node: NodeView, as_named: Callable[[GuestRef], GuestRef]) -> NodeView:

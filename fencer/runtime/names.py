@@ -32,6 +32,7 @@ class Names:
     def __init__(self, world: World, policy: Policy) -> None:
         self._world, self._policy = world, policy
         self._known = Identities()
+        self._answering: Collection[str] = ()
         self._asked_s: dict[str, float] = {}
         self._read: dict[str, tuple[Identities, NodeView, NodeView]] = {}
         """Each node as it was last read, by its UID: with which identities, before and after."""
@@ -43,9 +44,10 @@ class Names:
             views: All nodes, as they were read.
             answering: Those endpoints.
         """
+        self._answering = answering
         unknown = [endpoint for endpoint in answering if endpoint not in self._known.told]
         if unknown and any(map(goes_by_identity, views)):
-            self._ask(unknown, answering=True)
+            self._ask(unknown)
 
     def read(self, node: NodeView) -> NodeView:
         """Return a node that was read with all guests in one's own names."""
@@ -54,14 +56,6 @@ class Names:
             read = named(node, self._known.read)
             self._read[node.uid] = (self._known, node, read)
         return read
-
-    def unsure(self, guest: GuestRef) -> str:
-        """Return why no reading of a guest that is written on a Node can be believed; or nothing."""
-        if not self._known.sure(guest):
-            self._ask([guest.endpoint])
-        if self._known.sure(guest):
-            return ""
-        return f"{guest.endpoint}: whether it is the hypervisor that the node is bound to is not known"
 
     def binding(self, binding: Binding) -> Binding:
         """Return a binding as it is written."""
@@ -81,16 +75,12 @@ class Names:
             del self._read[forgotten]
 
     def _written(self, guest: GuestRef) -> GuestRef:
-        self._ask([guest.endpoint])
+        if guest.endpoint in self._answering:  # a fence must not wait for one that is silent
+            self._ask([guest.endpoint])
         return self._known.written(guest)
 
-    def _ask(self, endpoints: Collection[str], *, answering: bool = False) -> None:
-        """Ask endpoints that have not said who they are, unless that was done a moment ago.
-
-        Args:
-            endpoints: Whom.
-            answering: They answer: one that fails to say it now does not only keep silent.
-        """
+    def _ask(self, endpoints: Collection[str]) -> None:
+        """Ask endpoints that answer who they are, unless they have said it, or were asked a moment ago."""
         world = self._world
         if all(endpoint in self._known.told for endpoint in endpoints):
             return
@@ -99,8 +89,7 @@ class Names:
             due = [
                 endpoint
                 for endpoint in endpoints
-                if endpoint in world.hypervisors
-                and endpoint not in known.told
+                if endpoint not in known.told
                 and now_s - self._asked_s.get(endpoint, float("-inf")) >= ASK_AGAIN_S
             ]
             if not due:
@@ -111,11 +100,8 @@ class Names:
             told, untold = dict(known.told), set(known.untold)
             for endpoint in due:
                 answer = answers[f"{endpoint}/{ASKING}"]
-                if isinstance(answer, FencerError):
-                    untold |= {endpoint} if answering else set()
-                elif answer.identity is None:
+                if isinstance(answer, FencerError) or answer.identity is None:
                     untold.add(endpoint)
                 else:
                     told[endpoint] = answer.identity
-                    untold.discard(endpoint)
             self._known = Identities(told, frozenset(untold))

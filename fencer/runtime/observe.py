@@ -68,7 +68,7 @@ class Observer:
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
         self._notes, self._finder, self._names = shared.notes, shared.finder, shared.names
-        self._reader = Reader(world, policy, shared.names)
+        self._reader = Reader(world, policy)
         self._looks_s = (world.clock.now_s(),) * 2
         self._leases = Leases(world, policy, shared)
         self._index = Index(world, rules, shared.memory)

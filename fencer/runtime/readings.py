@@ -18,7 +18,6 @@ from fencer.core.model import (
 from fencer.core.policy import Policy
 from fencer.errors import FencerError, GuestNotFound, HypervisorError, HypervisorUnreachable
 from fencer.runtime.memory import Scene
-from fencer.runtime.names import Names
 from fencer.runtime.witnesses import Witnesses
 from fencer.runtime.world import World
 
@@ -51,13 +50,11 @@ class Reader:
     Args:
         world: The ports.
         policy: Deadlines.
-        names: What hypervisors are called on Nodes, and here.
     """
 
-    def __init__(self, world: World, policy: Policy, names: Names) -> None:
+    def __init__(self, world: World, policy: Policy) -> None:
         self._world = world
         self._policy = policy
-        self._names = names
         self._witnesses = Witnesses(world.witnesses, world.clock, policy.evidence_max_age_s)
         self._late: dict[tuple[str, str, str], Late] = {}
 
@@ -114,8 +111,6 @@ class Reader:
         lost = self._on_lost_host(scene, guest, began_s)
         if lost is not None:
             return lost, ""  # it was asked a moment ago, and to be waited for again would cost the pass
-        if unsure := self._names.unsure(guest):
-            return None, unsure
         late = self._late.get(guest.key)
         if late is not None and not self._turn(scene, late, began_s):
             return None, late.words

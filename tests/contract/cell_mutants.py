@@ -577,6 +577,24 @@ class HasNoVersion(CellHypervisor):
         return replace(super().describe(), version="")
 
 
+@caught_by("test_its_identity_is_the_same_every_time_and_no_configurations_name")
+class IsAnotherOneEachTime(CellHypervisor):
+    def describe(self):
+        return replace(super().describe(), identity=f"cells:{time.monotonic_ns()}")
+
+
+@caught_by("test_its_identity_is_the_same_every_time_and_no_configurations_name")
+class GoesByTheConfigurationsName(CellHypervisor):
+    def describe(self):
+        return replace(super().describe(), identity=self.endpoint)
+
+
+@caught_by("test_two_agents_are_told_the_same_identity_whatever_they_call_it")
+class IsAnotherOneForEachAgent(CellHypervisor):
+    def describe(self):
+        return replace(super().describe(), identity=f"cells:{id(self)}")
+
+
 @caught_by("test_what_is_set_for_its_stops_is_a_time_with_its_source_or_nothing")
 class StopsAtOnceForNobodysSake(CellHypervisor):
     def stop_settings(self, guest):

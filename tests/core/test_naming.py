@@ -78,13 +78,6 @@ def test_what_is_written_names_the_hypervisor_as_far_as_it_is_known():
         assert HERE.written(called(endpoint)).hypervisor == ""
 
 
-def test_a_reading_is_sure_once_its_endpoint_has_said_that_it_is_that_hypervisor():
-    assert HERE.sure(called("home", PVE))
-    assert HERE.sure(called("silent"))
-    assert not HERE.sure(called("silent", PVE))
-    assert not HERE.sure(called("home", KVM))
-
-
 def test_two_names_for_one_agree_with_the_name_that_is_written():
     twice = Identities({"a": PVE, "b": PVE})
     assert [twice.read(called(name, PVE)).endpoint for name in "ab"] == ["a", "b"]

@@ -135,8 +135,8 @@ def test_of_guests_that_hang_together_one_is_stopped_at_a_time_by_one_agent(
 ) -> None:
     """Both agents begin at the same moment, with no Lease held."""
     names = WORKERS[:2]
-    lab.wait_settled()
     first, second = agents.start("first"), agents.start("second")
+    lab.wait_settled()
     for name in names:
         afterwards.callback(lab.bring_back, name)
         lab.nodes[name].guest.pause()

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from fencer.core import annotations as keys
-from fencer.core.model import Binding, FenceMark, PowerState, Reason
+from fencer.core.model import Binding, Doubt, Doubted, FenceMark, Intent, PowerState, Reason, Word
+from fencer.core.policy import SavedGuest
 from fencer.errors import HypervisorProtocol
 from fencer.runtime.names import ASK_AGAIN_S
 from fencer.runtime.reconcile import Agent
@@ -14,7 +15,7 @@ from fencer.runtime.world import World
 from fencer.simulation.cluster import KEY
 from fencer.simulation.datacenter import DoubleWriter
 from fencer.simulation.faults import What
-from tests.runtime.stagehand import ARMED, AT_ONCE, Notebook, Traced
+from tests.runtime.stagehand import ARMED, Notebook, Stagehand, Traced
 
 LAB = "simulation:lab"
 
@@ -107,6 +108,8 @@ def test_what_an_older_fencer_wrote_goes_by_the_endpoints_name_and_costs_no_ques
     stage.happen(What.POWER_OFF)
     stage.calls.clear()
     stage.new_agent()
+    stage.run(20)
+    assert "describe" not in stage.calls
     stage.run(70)
     assert "hypervisor" not in text(stage)["guest"]
     assert stage.node().fenced
@@ -164,11 +167,22 @@ def test_one_that_does_not_answer_yet_keeps_its_guests_by_name(stage):
     stage.happen(What.POWER_OFF)
     agent = stage.new_agent()
     stage.run(70)
+    agent.pursue("k8s-2", Intent.FENCE, Word(), 20)
     assert agent.shared.names.read(stage.node()).binding.guest.endpoint == "lab"
     assert stage.reason() is Reason.EVIDENCE_MISSING
     stage.happen(What.TRUTHFUL, "lab")
     stage.run(70)
     assert stage.node().fenced
+
+
+def test_a_fence_that_a_power_witness_has_proven_asks_a_silent_one_in_vain_and_keeps_its_guest(stage):
+    stage.happen(What.UNREACHABLE, "lab")
+    names = stage.new_agent().shared.names
+    guest = stage.node().binding.guest
+    mark = FenceMark("inc", "2026-11-20T10:00:00Z", "b", guest, "anna")
+    assert names.mark(mark).guest.hypervisor == LAB
+    assert names.mark(replace(mark, guest=replace(guest, hypervisor=""))).guest.hypervisor == ""
+    assert names.read(stage.node()).binding.guest.endpoint == "lab"
 
 
 @pytest.mark.parametrize("who", ["simulation:site", None, HypervisorProtocol("lab: who am I?")])
@@ -178,8 +192,7 @@ def test_nor_is_its_word_believed_about_a_single_guest_before_it_has_told(stage,
     stage.simulation.clock.advance(60)
     site = Site(stage.simulation.hypervisor, who)
     site.sweeps = False
-    on_site(stage, site, AT_ONCE)
-    stage.run(100)
+    on_site(stage, site).pursue("k8s-2", Intent.FENCE, Word(), 90)
     assert not stage.node().out_of_service
 
 
@@ -210,3 +223,40 @@ def test_what_is_not_known_here_is_written_as_it_was_read(stage):
     mark = FenceMark("inc", "2026-11-20T10:00:00Z", "b", replace(guest, hypervisor=""), "anna")
     assert names.mark(mark) == mark
     assert names.doubts(()) == ()
+
+
+def test_what_others_write_while_nodes_are_counted_again_is_read_in_ones_own_names(stage):
+    observer = stage.agent.observer
+    scene = observer.look()
+    observer.counting.again(scene, "k8s-2", stage.simulation.clock.now_s())
+    node = stage.simulation.api.nodes["k8s-3"]
+    told = keys.read_binding(node.annotations[keys.BINDING], seal := keys.Seal(KEY, node.uid))
+    bound = Binding(replace(told.guest, endpoint="pve"), (*told.boot_ids, "another boot"))
+    node.annotations[keys.BINDING] = keys.write_binding(bound, seal)
+    stage.simulation.api.changed(node)
+    observer.counting.again(scene, "k8s-2", stage.simulation.clock.now_s())
+    assert scene.nodes["k8s-3"].binding == replace(bound, guest=told.guest)
+
+
+def test_doubts_that_are_left_once_saved_memory_was_thrown_away_are_read_and_written_so():
+    """Others write on the Node at the same moment, so that it has to be read again."""
+    stage = Stagehand(replace(ARMED, saved_guest=SavedGuest.DISCARD))
+    stage.run(25)
+    api, node = stage.simulation.api, stage.simulation.api.nodes["k8s-2"]
+    guest, seal = stage.node().binding.guest, keys.Seal(KEY, node.uid)
+    doubt = Doubt(Doubted.CONTRADICTED, guest, "", "anna", "2026-11-20T10:00:00Z")
+
+    def others_write():
+        theirs = replace(doubt, kind=Doubted.SAVED, guest=replace(guest, endpoint="pve"))
+        older = replace(doubt, guest=replace(guest, hypervisor="", host="lab9"))
+        node.annotations[keys.DOUBTS] = keys.write_doubts((theirs, older), seal)
+        api.changed(node)
+
+    stage.happen(What.SAVE)
+    stage.before["discard"] = others_write
+    for _ in range(100):
+        if "discard" in stage.calls:
+            break
+        stage.run(1)
+    (left,) = [one["guest"] for one in text(stage, keys.DOUBTS)["doubts"]]
+    assert (left["endpoint"], left["hypervisor"], left["host"]) == ("lab", LAB, "lab9")

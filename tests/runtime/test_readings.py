@@ -9,7 +9,6 @@ from fencer.core.model import Candidate, GuestHistory, PowerState, Via
 from fencer.core.policy import Policy
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorUnreachable
 from fencer.runtime.memory import Scene
-from fencer.runtime.names import Names
 from fencer.runtime.readings import Reader
 from fencer.runtime.world import World
 from tests.core.build import GUEST, MARK, NOW_UTC, OTHER, evidence, node
@@ -36,7 +35,7 @@ class Lab:
             witnesses=dict.fromkeys(witnesses, self),
             one_host=one_host,
         )
-        self.reader = Reader(world, POLICY, Names(world, POLICY))
+        self.reader = Reader(world, POLICY)
 
     def now_s(self):
         return self.now_

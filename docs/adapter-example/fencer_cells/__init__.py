@@ -55,7 +55,8 @@ class CellHypervisor:
         """Tell which farm it is."""
         guests, witness = self._listed()
         detail = f"{self._farm}, {witness}: {len(guests)} cells"
-        return EndpointInfo("cells", platform.release(), detail, can_power=True)
+        identity = f"cells:{witness}"  # the farm's own name: agents agree by it on who gives orders there
+        return EndpointInfo("cells", platform.release(), detail, can_power=True, identity=identity)
 
     def sweep(self) -> Sequence[Evidence]:
         """Read all guests."""

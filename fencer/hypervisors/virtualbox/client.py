@@ -34,7 +34,7 @@ from fencer.hypervisors.virtualbox.budget import Budget
 from fencer.hypervisors.virtualbox.chronicle import UNASKED, Chronicle, is_alive, is_off, name_of_run
 from fencer.hypervisors.virtualbox.ended import LET_THROUGH, Scene, needs_place, untold_of
 from fencer.hypervisors.virtualbox.errors import Locked
-from fencer.hypervisors.virtualbox.host import Host
+from fencer.hypervisors.virtualbox.host import Host, Untold
 from fencer.hypervisors.virtualbox.parse import NAME_OF_INACCESSIBLE, Listed, LogHead, Machine
 from fencer.hypervisors.virtualbox.processes import suspects
 from fencer.hypervisors.virtualbox.run import Late
@@ -103,15 +103,20 @@ class VirtualBoxHypervisor:
         budget = self._settings.budget()
         version = self._tool.version(budget)
         machines = self._sweep(budget)
-        registry = self._host.registry(budget)
+        identity, problems = None, self._problems(machines)
+        try:
+            registry = self._host.registry(budget)
+            identity = registry and f"virtualbox:{registry}"
+        except Untold as error:
+            problems = (*problems, f"It cannot be told whose VirtualBox this is: {error}.")
         return EndpointInfo(
             kind="virtualbox",
             version=f"VirtualBox {version}",
             detail=f"{self._settings.tool}: {len(machines)} machine{'' if len(machines) == 1 else 's'}",
             can_power=True if machines else None,
-            problems=self._problems(machines),
+            problems=problems,
             remarks=self._remarks(machines, budget),
-            identity=registry and f"virtualbox:{registry}",
+            identity=identity,
         )
 
     def sweep(self) -> Sequence[Evidence]:

@@ -84,14 +84,19 @@ class Host:
         """Name the registry of machines there, like no other: by its host's own id and the user's number.
 
         Returns:
-            Empty: the host cannot be asked, or has no such id.
+            Empty: the command is none by which a host can be asked, or the host has no such id.
+
+        Raises:
+            Untold: it did not answer now.
 
         Source: machine-id(5); proc(5), ``/proc/pid/status``.
         """
+        if self._runner is None:
+            return ""
         try:
             machine = _MACHINE_ID.fullmatch(self._ask(budget, "cat", "/etc/machine-id"))
             user = _UID.search(self._ask(budget, "cat", "/proc/self/status"))
-        except Untold:
+        except Refused:
             return ""
         return f"{machine[1]}/{user[1]}" if machine and user else ""
 

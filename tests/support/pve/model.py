@@ -173,6 +173,7 @@ class Host:
         link: Packets reach it.
         group: Hosts whose corosync hears each other.
         members: Whom its corosync believes to be online.
+        authority: Its certificate authority's file is there.
         lacks_hook: Hookscripts that guests ask for are not there.
         corosync: How its corosync is; one that does not work leaves `members` as they were.
         believed_until_s: Until when workers of pvedaemon repeat `quorate: 1`, after corosync ended.
@@ -199,6 +200,7 @@ class Host:
     pmxcfs: Pmxcfs = Pmxcfs.OK
     corosync: Daemon = Daemon.OK
     believed_until_s: float = 0.0
+    authority: bool = True
     lacks_hook: bool = False
     stale: Files | None = None
     kvms: dict[int, Kvm] = field(default_factory=dict)

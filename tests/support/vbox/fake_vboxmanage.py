@@ -110,6 +110,10 @@ def tell(world: World, words: list[str]) -> str:
     """Answer as the host does."""
     if words[0] == "ps":
         return processes(world)
+    if words == ["cat", "/etc/machine-id"]:
+        return f"{'4c' * 16}\n"
+    if words == ["cat", "/proc/self/status"]:
+        return "Name:\tcat\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\n"
     if words[0] == "cat":
         return f"cpu  1 2 3\nintr 4 5\nbtime {world['booted_s']}\nprocesses 6\n"
     paths = words[2 : words.index("-maxdepth")]

@@ -72,7 +72,7 @@ def certificates(call: Call) -> Json:
     whole = call.host.pmxcfs is not Pmxcfs.ALONE
     authority = hashlib.sha256(f"{call.pve.name or call.host.name}".encode()).digest()
     rows = {"pve-ssl.pem": call.pve.fingerprints.get(call.host.name)}
-    if whole or call.pve.name is None:
+    if call.host.authority and (whole or call.pve.name is None):
         rows["pve-root-ca.pem"] = authority.hex(":").upper()
     return [{"filename": name, "fingerprint": told, "subject": "/CN=x"} for name, told in rows.items()]
 
