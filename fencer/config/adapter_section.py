@@ -19,9 +19,7 @@ OtherType = Annotated[Word, WithJsonSchema({"type": "string", "not": {"enum": li
 class AdapterSection(Section):
     """A hypervisor that is not one of fencer's own types; install its adapter beside fencer."""
 
-    name: Annotated[
-        EndpointName, key("What fencer calls it in all messages; unique.", example="farm")
-    ]
+    name: Annotated[EndpointName, key("What fencer calls it in all messages; unique.", example="farm")]
     type: Annotated[
         OtherType, key("What the adapter's package calls it; see docs/adapters.md.", example="cells")
     ]

@@ -102,9 +102,7 @@ class KubernetesSection(Section):
 class LibvirtSection(Section):
     """A libvirt host, local or remote."""
 
-    name: Annotated[
-        EndpointName, key("What fencer calls it in all messages; unique.", example="lab")
-    ]
+    name: Annotated[EndpointName, key("What fencer calls it in all messages; unique.", example="lab")]
     type: Annotated[Literal["libvirt"], key("The kind of hypervisor.", example="libvirt")]
     uri: Annotated[
         LibvirtUri,
@@ -143,9 +141,7 @@ class LibvirtSection(Section):
 class VirtualBoxSection(Section):
     """The VirtualBox machines of one user on one host."""
 
-    name: Annotated[
-        EndpointName, key("What fencer calls it in all messages; unique.", example="box")
-    ]
+    name: Annotated[EndpointName, key("What fencer calls it in all messages; unique.", example="box")]
     type: Annotated[Literal["virtualbox"], key("The kind of hypervisor.", example="virtualbox")]
     command: Annotated[
         list[Word],
@@ -178,9 +174,7 @@ class VirtualBoxSection(Section):
 class ProxmoxSection(Section):
     """A Proxmox VE cluster, or a standalone host."""
 
-    name: Annotated[
-        EndpointName, key("What fencer calls it in all messages; unique.", example="home")
-    ]
+    name: Annotated[EndpointName, key("What fencer calls it in all messages; unique.", example="home")]
     type: Annotated[Literal["proxmox"], key("The kind of hypervisor.", example="proxmox")]
     servers: Annotated[
         list[ProxmoxServer],
