@@ -137,7 +137,7 @@ def test_names_from_outside_cannot_drive_the_terminal():
     assert "\x1b" not in said
     assert "\x07" not in said
     assert "lab1\\x1b[2J\\nk8s-9" in said
-    assert len(said.splitlines()) == 10
+    assert len(said.splitlines()) == 11
 
 
 def test_colour_only_where_it_is_wanted():

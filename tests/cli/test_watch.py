@@ -19,7 +19,7 @@ import pytest
 from fencer.cli.watch import until_signalled
 from fencer.config.secret_files import Trouble
 from fencer.config.settings import HookSettings, PreStop
-from fencer.core.agents import policy_hash, read_agents
+from fencer.core.agents import Agents, policy_hash, read_agents
 from fencer.core.election import CLUSTER_LEASE
 from fencer.core.nudges import NUDGE
 from fencer.core.policy import Mode, Policy
@@ -175,6 +175,7 @@ def test_observing_writes_nothing_whatever_dies(mode, words):
     nodes = lab.simulation.api.nodes.values()
     assert not [node.name for node in nodes if node.annotations or node.out_of_service]
     assert {node.name for node in nodes} == set(versions)
+    assert record_of(lab) == Agents()
 
 
 def test_the_journal_is_kept_but_not_in_a_dry_run(tmp_path):

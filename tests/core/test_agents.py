@@ -1,6 +1,9 @@
 """Which armed agents are there: what each writes of itself, and what others make of it."""
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import fields, replace
 
 import pytest
@@ -19,7 +22,7 @@ from fencer.core.agents import (
     written,
 )
 from fencer.core.maintenance import Window
-from fencer.core.policy import Mode, PausedGuest, Policy
+from fencer.core.policy import Mode, Policy
 
 AT, SOON = "2026-11-20T10:41:00Z", "2026-11-20T10:41:08Z"
 MINE = AgentRecord("fencer@pve2", "1f0c2d3e", "0.1.0", Mode.ARMED, "a1b2c3d4", AT, ("home",), ("home", "lab"))
@@ -162,7 +165,18 @@ def test_the_hash_is_another_for_each_rule_that_differs(name):
 
 
 def test_that_hash_does_not_change_from_one_process_to_the_next():
-    assert policy_hash(Policy(paused_guest=PausedGuest.TRUST)) == "ce458102"
+    code = "from fencer.core import agents, policy; print(agents.policy_hash(policy.Policy()))"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout.strip()
+        for seed in ("1", "2")
+    ]
+    assert told == [policy_hash(Policy())] * 2
 
 
 def test_agents_with_different_rules_or_versions_are_named():
