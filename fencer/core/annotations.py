@@ -142,8 +142,8 @@ def read_claim(text: str | None, seal: Seal) -> str:
 
 
 def read_left(text: str | None, seal: Seal) -> Left | None:
-    """Read how a claimed power action has left the guest; None: that is not told, or cannot be read."""
-    found = _read(text, lambda data: _left(data["left"]), INCIDENT, seal)
+    """Read how a claimed power action has left the guest; None: that is not told, or nobody has signed it."""
+    found = _read(text, _left, INCIDENT, seal)
     return found if isinstance(found, Left) else None
 
 
@@ -241,9 +241,12 @@ def _read(
         return Unreadable(f"{type(error).__name__}: {error}")
 
 
-def _left(data: Any) -> Left:
-    starts = _number_or_none(data["starts"]) or 0
-    return Left(_string(data["as"]), starts, _string(data["startedAt"]))
+def _left(data: dict[str, Any]) -> Left:
+    """Read it of a signed claim alone: a guest may be started for it."""
+    if data["schema"] != SIGNED:
+        raise ValueError("it is not signed")
+    left = data["left"]
+    return Left(_string(left["as"]), _number_or_none(left["starts"]) or 0, _string(left["startedAt"]))
 
 
 def _doubt(data: Any) -> Doubt:

@@ -27,7 +27,11 @@ class _Page:
 
 
 class SharedLedger:
-    """Reads and writes the ledger. Where there is none, an agent counts for itself.
+    """Reads and writes the ledger.
+
+    Where there is none, or what is written there cannot be read, an agent counts for itself: that brake and
+    window are not shared must keep nobody from being fenced. But a ledger that cannot be read keeps guests
+    from being stopped: it may be a newer fencer's.
 
     Args:
         world: For the Leases; without them nothing is shared.
@@ -37,6 +41,8 @@ class SharedLedger:
     def __init__(self, world: World, api: ClusterCalls) -> None:
         self._leases, self._api, self._clock = world.leases, api, world.clock
         self._page: _Page | None = None
+        self._unreadable = ""
+        """Why what is written there cannot be read; empty: it can."""
 
     def slots(self, utc: str) -> frozenset[str]:
         """Return the slots of the brake that are reserved, as far as this agent knows."""
@@ -111,6 +117,8 @@ class SharedLedger:
             return Ledger(order, ledger.at(order.at_utc).slots) if fits(ledger) else None
 
         self._write(entry, order.at_utc, "another agent has just stopped a guest")
+        if self._unreadable:
+            raise ClusterProtocol(f"{self._unreadable}. What would change this: that annotation taken off")
         return before[0]
 
     def give_back_window(self, order: PowerOrder, before: PowerOrder | None) -> None:
@@ -158,6 +166,5 @@ class SharedLedger:
         except (ClusterNotFound, ClusterDenied):  # `fencer check` fails for it, and no power order is given
             return None
         ledger = read_ledger(record)
-        if isinstance(ledger, Unreadable):
-            raise ClusterProtocol(f"{ledger.text}. What would change this: that annotation taken off")
-        return _Page(record, ledger.at(utc))
+        self._unreadable = ledger.text if isinstance(ledger, Unreadable) else ""
+        return None if isinstance(ledger, Unreadable) else _Page(record, ledger.at(utc))

@@ -15,6 +15,7 @@ from fencer.core.model import (
     GuestHistory,
     GuestRef,
     Intent,
+    Left,
     PowerState,
     Reason,
     StartGuest,
@@ -26,6 +27,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import AfterStop, Mode, PausedGuest, ResumedGuest
+from fencer.core.recover import START_TRIES, left_as
 from fencer.wording.reasons import says
 from tests.core.build import (
     ARMED,
@@ -409,6 +411,33 @@ class TestAfterStop:
     )
     def test_any_other_is_left_as_it_is(self, otherwise):
         assert decide(replace(self.released, **otherwise), self.policy).actions == ()
+
+    LEFT = Left("run-1")
+    FENCED = replace(released.node, claim=MARK.incident, left=LEFT)
+
+    @pytest.mark.parametrize(
+        ("changes", "left"),
+        [
+            ({}, "run-1"),
+            ({"left": None}, None),
+            ({"claim": "another incident"}, None),
+            ({"mark": None}, None),
+            ({"left": replace(LEFT, starts=START_TRIES)}, None),
+            ({"left": replace(LEFT, starts=1, started_utc="2026-01-01T00:09:30Z")}, None),
+            ({"left": replace(LEFT, starts=1, started_utc="2026-01-01T00:09:00Z")}, "run-1"),
+        ],
+        ids=[
+            "as it was left",
+            "untold",
+            "another claim",
+            "no fence",
+            "often enough",
+            "a moment ago",
+            "rested",
+        ],
+    )
+    def test_how_it_was_left_stands_on_the_node_for_every_agent(self, changes, left):
+        assert left_as(replace(self.FENCED, **changes), "2026-01-01T00:10:00Z") == left
 
     def test_by_default_it_is_left_off(self):
         assert decide(self.released, ARMED).actions == ()

@@ -21,6 +21,7 @@ from fencer.core.model import (
     GuestHistory,
     Heard,
     Intent,
+    Left,
     NodeView,
     Observation,
     PodView,
@@ -170,6 +171,25 @@ class TestAnnotations:
         assert json.loads(text)["by"] == "fencer"  # for people
         older = json.dumps({"schema": 1, "incident": "inc-1", "by": "fencer"})
         assert annotations.read_claim(older, SEAL) == "inc-1"
+
+    @pytest.mark.parametrize("left", [Left("run-1"), Left("run-2", 2, "2026-11-20T10:00:00Z")])
+    def test_how_a_guest_was_left_is_read_as_it_was_written(self, left):
+        text = annotations.write_claim("inc-1", "fencer", SEAL, left)
+        assert annotations.read_left(text, SEAL) == left
+        assert annotations.read_claim(text, SEAL) == "inc-1"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            None,
+            "rubbish",
+            annotations.write_claim("inc-1", "fencer", SEAL),
+            '{"schema": 1, "incident": "inc-1", "left": {"as": "run-1", "starts": 0, "startedAt": ""}}',
+        ],
+        ids=["nothing", "rubbish", "not told", "by a kubelet"],
+    )
+    def test_what_nobody_has_signed_of_that_starts_no_guest(self, text):
+        assert annotations.read_left(text, SEAL) is None
 
     @pytest.mark.parametrize(("read", "nothing"), READ, ids=["binding", "mark", "doubts", "cordon"])
     def test_nothing_reads_nothing_and_a_newer_schema_is_left_alone(self, read, nothing):

@@ -8,6 +8,7 @@ from fencer.contract.deadlines import IN_TIME
 from fencer.core.model import Cordon
 from fencer.core.policy import Mode, Policy
 from fencer.planned.hook import Request, drain_for
+from fencer.ports import EndpointInfo
 from fencer.reporting.events import EventReporter
 from fencer.reporting.planned import PlannedEvents
 from fencer.runtime.reconcile import Agent
@@ -102,6 +103,9 @@ class Barn:
 
     def attend(self, guests):
         """Whose end is told at once anyway."""
+
+    def describe(self):
+        return EndpointInfo("barn", "1", "", None, identity="barn")
 
 
 def test_a_number_and_a_host_that_two_clusters_have_name_no_guest(lab):

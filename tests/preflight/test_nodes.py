@@ -8,7 +8,9 @@ import pytest
 
 from fencer.cli.wire import Quiet
 from fencer.core import annotations as keys
+from fencer.core.maintenance import Window
 from fencer.core.model import OUT_OF_SERVICE, Doubt, Doubted, FenceMark, Taint
+from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable
 from fencer.preflight.collect import collect
 from fencer.preflight.finding import Level
@@ -41,6 +43,23 @@ def test_a_pause_of_fencing_is_a_warning():
     rows, told = findings(lab)
     assert rows["pause"]["note"] == "fencing is paused: moving house"
     assert "1 warning" in told["verdict"]
+
+
+def test_a_pause_of_one_node_is_a_warning_with_what_ends_it():
+    noted = Noted()
+    noted.write(keys.PAUSE, "disk is swapped")
+    rows, told = findings(noted.lab)
+    assert (rows["pause"]["about"], rows["pause"]["note"]) == ("k8s-2", "fencing is paused: disk is swapped")
+    assert rows["pause"]["try"] == ["fencer resume k8s-2"]
+    assert "1 warning" in told["verdict"]
+
+
+def test_a_maintenance_window_that_is_open_is_told():
+    window = Window("00:00", "24:00", "UTC", why="storage")
+    lab = Lab(Policy(mode=Mode.ARMED, maintenance=(window,)))
+    rows, _ = findings(lab)
+    assert "storage" in rows["maintenance"]["note"]
+    assert rows["maintenance"]["level"] == "note"
 
 
 def notes(lab):

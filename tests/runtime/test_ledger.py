@@ -1,0 +1,140 @@
+"""What agents share, over Leases in memory: each write fails, or is tried again, where another was faster."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.election import CLUSTER_LEASE
+from fencer.core.ledger import BRAKE, POWER, PowerOrder, read_ledger
+from fencer.core.model import Intent, StopGuest
+from fencer.errors import ClusterConflict, ClusterProtocol, ClusterUnreachable
+from fencer.runtime.ledger import SharedLedger
+from fencer.simulation.faults import What
+from tests.runtime.stagehand import AT_ONCE, Stagehand
+
+YES = lambda *_: True  # noqa: E731 - said so often
+
+
+@pytest.fixture
+def stage():
+    return Stagehand(AT_ONCE)
+
+
+def ledger(stage):
+    return SharedLedger(stage.world, stage.agent.shared.api)
+
+
+def utc(stage):
+    return stage.simulation.clock.utc()
+
+
+def written(stage):
+    return read_ledger(stage.simulation.leases.read_lease(CLUSTER_LEASE))
+
+
+def order(stage, by="fencer@a"):
+    return PowerOrder(utc(stage), by, "lab/k8s-2")
+
+
+class TestSlots:
+    def test_a_slot_is_there_before_anything_is_done(self, stage):
+        ledger(stage).reserve(("uid", "host/pve1"), utc(stage), YES)
+        assert set(written(stage).slots) == {"uid", "host/pve1"}
+
+    def test_two_agents_that_write_at_once_both_have_theirs(self, stage):
+        one, other = ledger(stage), ledger(stage)
+        for each in (one, other):
+            each.look(utc(stage))
+        one.reserve(("a",), utc(stage), YES)
+        other.reserve(("b",), utc(stage), YES)
+        assert set(written(stage).slots) == {"a", "b"}
+
+    def test_whoever_comes_too_late_is_told_what_is_there_by_then(self, stage):
+        one, other, seen = ledger(stage), ledger(stage), []
+        other.look(utc(stage))
+        one.reserve(("a",), utc(stage), YES)
+
+        def fits(_slot, ledger):
+            seen.append(set(ledger.slots))
+            return not ledger.slots
+
+        with pytest.raises(ClusterConflict, match="other agents have used up what max_fenced allows"):
+            other.reserve(("b",), utc(stage), fits)
+        assert seen == [set(), {"a"}]
+
+    def test_one_write_serves_those_that_come_next_as_far_as_it_goes(self, stage):
+        mine = ledger(stage)
+        mine.reserve(("a",), utc(stage), lambda _, ledger: len(ledger.slots) < 2, ("b", "c"))
+        assert set(written(stage).slots) == {"a", "b"}
+        version = stage.simulation.leases.read_lease(CLUSTER_LEASE).version
+        mine.reserve(("b",), utc(stage), lambda *_: False)
+        assert stage.simulation.leases.read_lease(CLUSTER_LEASE).version == version
+
+
+class TestTheWindow:
+    def test_an_order_is_noted_before_it_is_given_and_can_be_taken_back(self, stage):
+        mine, first, second = ledger(stage), order(stage), order(stage, "fencer@b")
+        assert mine.take_window(first, YES) is None
+        assert mine.take_window(second, YES) == first
+        mine.give_back_window(second, first)
+        assert written(stage).power == first
+
+    def test_an_order_since_is_not_taken_back(self, stage):
+        one, other, first = ledger(stage), ledger(stage), order(stage)
+        one.take_window(first, YES)
+        other.take_window(order(stage, "fencer@b"), YES)
+        with pytest.raises(ClusterConflict, match="another agent has stopped a guest since"):
+            one.give_back_window(first, None)
+        assert written(stage).power.by == "fencer@b"
+
+    def test_another_agents_order_is_seen_by_its_time(self, stage):
+        ledger(stage).take_window(order(stage), YES)
+        stage.simulation.clock.advance(20.0)
+        mine = ledger(stage)
+        mine.look(utc(stage))
+        assert mine.power_age_s(utc(stage)) == pytest.approx(20.0, abs=1.0)
+
+
+class TestWhereThereIsNone:
+    def test_nothing_is_shared_and_nothing_fails(self, stage):
+        stage.simulation.leases.remove(CLUSTER_LEASE)
+        mine = ledger(stage)
+        mine.reserve(("a",), utc(stage), lambda *_: False)
+        assert mine.take_window(order(stage), lambda *_: False) is None
+        assert (mine.slots(utc(stage)), mine.power_age_s(utc(stage))) == (frozenset(), None)
+
+    def test_an_api_that_is_silent_keeps_everybody_from_acting(self, stage):
+        stage.simulation.api.down_why = "no API server answers"
+        with pytest.raises(ClusterUnreachable):
+            ledger(stage).reserve(("a",), utc(stage), YES)
+
+    @pytest.mark.parametrize("key", [POWER, BRAKE])
+    def test_one_that_cannot_be_read_keeps_guests_from_being_stopped_and_nodes_from_nothing(self, stage, key):
+        stage.simulation.leases.annotate(CLUSTER_LEASE, key, '{"schema": 99}')
+        mine = ledger(stage)
+        mine.reserve(("a",), utc(stage), YES)
+        with pytest.raises(ClusterProtocol, match=f"annotation {key} of lease {CLUSTER_LEASE}"):
+            mine.take_window(order(stage), YES)
+
+    def test_a_node_is_fenced_though_what_is_shared_cannot_be_read(self, stage):
+        stage.run(30)
+        stage.simulation.leases.annotate(CLUSTER_LEASE, BRAKE, "rubbish")
+        stage.happen(What.CRASH)
+        stage.run(30)
+        assert stage.node().fenced
+
+
+def test_a_stop_that_another_agent_has_forestalled_is_not_begun(stage):
+    stage.run(30)
+    stage.happen(What.PAUSE)
+    scene = stage.agent.observer.look()
+    afar = stage.agent.observer.observation(scene, scene.nodes["k8s-2"])
+    seen = replace(stage.agent.observer.closer(scene, afar), incident="i", intent=Intent.WATCH)
+    ledger(stage).take_window(order(stage, "fencer@b"), YES)
+    action = StopGuest(seen.candidates[0].guest, seen.evidence.incarnation)
+    done = stage.agent.executor.carry_out(seen, action)
+    assert (done.ok, str(done)) == (
+        False,
+        "changed meanwhile, looking again: another agent has just stopped a guest",
+    )
+    assert "stop" not in stage.calls
