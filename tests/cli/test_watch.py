@@ -10,7 +10,11 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from fcntl import ioctl
+from itertools import count
 from pathlib import Path
+from sys import byteorder
+from termios import TIOCOUTQ
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -33,6 +37,7 @@ from fencer.simulation.faults import What
 from fencer.web.settings import WebSettings
 from tests.cli.lab import RENEWAL, Lab, Otherwise, in_ops
 from tests.journal.direct import deeds
+from tests.support import wait_until
 
 
 def watched(lab, *words, for_s):
@@ -475,11 +480,14 @@ def test_a_hooks_nudge_for_a_hypervisor_of_another_agent_is_written_on_its_lease
     lab, seen, path = Lab(), [], tmp_path / "fencer.sock"
     lease = lab.simulation.lease_of("lab")
     lab.simulation.leases.hold(lease, "fencer@pve2/1/2")
+    renewals = count(1)
 
     def nudge():
-        lab.simulation.leases.hold(lease, "fencer@pve2/1/2", transitions=1)  # it lives
+        lab.simulation.leases.hold(lease, "fencer@pve2/1/2", transitions=next(renewals))  # it lives
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as hook:
             hook.sendto(b"post-stop k8s-2", str(path))
+            # Read by a thread that real time belongs to; once the next one is read, this one was passed on.
+            wait_until(lambda: not int.from_bytes(ioctl(hook, TIOCOUTQ, bytes(4)), byteorder), "nudge read")
 
     for at_s in (9, 18, 27):
         lab.simulation.clock.after(at_s, nudge)
