@@ -47,7 +47,7 @@ def seeds(site: Site) -> str:
             ),
             Part(
                 "agents",
-                ("./dev", "test", "tests/e2e/test_several_agents.py", "-k", "whatever"),
+                ("./dev", "test", "tests/e2e/test_several_agents.py"),
                 {"FENCER_AGENT_SEEDS": row(site.seed, AGENTS)},
             ),
         ],

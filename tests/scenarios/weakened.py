@@ -61,7 +61,9 @@ class Weakened:
                 observation = self._observer.closer(scene, observation)
 
     def _decide(self, observation: Observation) -> Decision:
-        begun = begin(_taken_at_its_word(observation) if self._ladders.gullible else observation)
+        begun = begin(
+            _taken_at_its_word(observation) if self._ladders.gullible else observation, self._policy
+        )
         if isinstance(begun, Decision):
             return begun
         subject, opening = begun
