@@ -83,7 +83,7 @@ class Campaigns:
         self._leases, self._hypervisors = leases, hypervisors
         self._asker, self._clock, self._wall, self._me = asker, clock, wall, me
         self._names: dict[str, str] = {}
-        """Endpoint → its Lease's name, once it has said who it is."""
+        """Endpoint → its Lease's name, once it has said who it is; replaced, as other threads go through it."""
         self._lacks: dict[str, _Lack] = {}
         """By endpoint until it has said that, then by Lease."""
         self._campaigns: dict[str, Campaign] = {}
@@ -96,7 +96,10 @@ class Campaigns:
     def passed(self, seen: Sight) -> None:
         """See `fencer.ports.Viewer.passed`."""
         silent = self._able_s.keys() & seen.errors.keys()  # in the first pass each of them counts as able
-        self._able_s |= dict.fromkeys(self._hypervisors.keys() - silent, self._clock.now_s())
+        self._able_s = {
+            **self._able_s,
+            **dict.fromkeys(self._hypervisors.keys() - silent, self._clock.now_s()),
+        }
 
     def failed(self, why: str) -> None:
         """See `fencer.ports.Viewer.failed`: whoever does not reach the API renews no Lease, either."""
@@ -137,7 +140,7 @@ class Campaigns:
                 why = told if isinstance(told, FencerError) else "; ".join(told.problems)
                 self._lacks[endpoint] = _Lack(f"{endpoint} has not said yet who it is: {why}", lasts=False)
             else:
-                self._names[endpoint] = name_of(endpoint, told)
+                self._names = {**self._names, endpoint: name_of(endpoint, told)}
         return LEARN_S
 
     def _renew(self) -> float:

@@ -46,11 +46,13 @@ class SharedLedger:
 
     def slots(self, utc: str) -> frozenset[str]:
         """Return the slots of the brake that are reserved, as far as this agent knows."""
-        return frozenset(self._page.ledger.at(utc).slots) if self._page else frozenset()
+        page = self._page
+        return frozenset(page.ledger.at(utc).slots) if page else frozenset()
 
     def power_age_s(self, utc: str) -> float | None:
         """Return how long ago any agent's last power order was, as far as this one knows; None: none was."""
-        return self._page.ledger.power_age_s(utc) if self._page else None
+        page = self._page
+        return page.ledger.power_age_s(utc) if page else None
 
     def look(self, utc: str) -> None:
         """Read the ledger.
@@ -93,7 +95,8 @@ class SharedLedger:
                     return None
             return ledger
 
-        if self._page is not None and all(self._page.ledger.has_slot(one, utc) for one in slots):
+        page = self._page
+        if page is not None and all(page.ledger.has_slot(one, utc) for one in slots):
             return
         self._write(entry, utc, "other agents have used up what max_fenced allows")
 
