@@ -83,7 +83,7 @@ class Campaigns:
         self._leases, self._hypervisors = leases, hypervisors
         self._asker, self._clock, self._wall, self._me = asker, clock, wall, me
         self._names: dict[str, str] = {}
-        """Endpoint → its Lease's name, once it has said who it is; replaced, as other threads go through it."""
+        """Endpoint → its Lease's name, once it has said who it is. Replaced: other threads go through it."""
         self._lacks: dict[str, _Lack] = {}
         """By endpoint until it has said that, then by Lease."""
         self._campaigns: dict[str, Campaign] = {}

@@ -45,6 +45,13 @@ class TestTakingOver:
         assert seen.due(100.0 + DURATION_S, "now") is None
         assert seen.due(110.0 + DURATION_S, "now") is not None
 
+    def test_only_a_change_between_two_reads_is_a_sign_of_life(self):
+        first = campaign(HELD)
+        again = first.read(HELD, 110.0)
+        renewed = again.read(replace(HELD, renewed="t9"), 120.0)
+        other = renewed.read(replace(HELD, renewed="t0", uid="another object"), 130.0)
+        assert [one.heard_s for one in (first, again, renewed, other)] == [float("-inf")] * 2 + [120.0] * 2
+
     def test_a_note_does_not(self):
         seen = campaign(HELD).read(replace(HELD, version="7", notes={"fencer.dev/nudge-1": "x"}), 110.0)
         assert seen.due(100.0 + DURATION_S, "now").version == "7"
