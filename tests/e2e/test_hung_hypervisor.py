@@ -38,7 +38,10 @@ def background() -> Iterator[ThreadPoolExecutor]:
 def test_a_frozen_qemu_is_fenced_once_it_is_killed_whatever_libvirtd_does_meanwhile(
     lab: Lab, operator: Operator, afterwards: ExitStack, background: ThreadPoolExecutor
 ) -> None:
-    """It reads running, so it is refused. By hand it is stopped first; libvirtd hangs in that moment."""
+    """It reads running, so it is refused. By hand it is stopped first; libvirtd hangs in that moment.
+
+    libvirt waits up to 15 s before it kills a QEMU, whatever our speed, so the command is given as much more.
+    """
     config = operator.configure()
     with operator.watching(config):
         name = lab.busiest()
@@ -53,7 +56,16 @@ def test_a_frozen_qemu_is_fenced_once_it_is_killed_whatever_libvirtd_does_meanwh
         assert len(operator.writes()) == writes
 
         pid = guest.pid
-        command = ("fence", name, "--stop-guest", "--yes", "-c", str(config))
+        command = (
+            "fence",
+            name,
+            "--stop-guest",
+            "--yes",
+            "--timeout",
+            f"{120 + SPEED * 15:.0f}",
+            "-c",
+            str(config),
+        )
         fencing = background.submit(operator.run, *command)
         wait_until(lambda: is_to_end(pid), "power-off on its way")
         lab.host.freeze_libvirtd()
