@@ -95,11 +95,10 @@ class _Fold:
         if one is None:
             if healthy or entry.body.get("action") in NOTES or _says_nothing(entry):
                 return
-            one = self._open[entry.uid] = _Open(entry.node)
-            asked = self._commands.get(entry.session)
-            if asked is not None:
-                one.by_command = True
-                one.entries.append(asked)
+            one = self._open[entry.uid] = _Open(entry.node, by_command=entry.session in self._commands)
+        asked = self._commands.get(entry.session)
+        if asked is not None and all(row.number != asked.number for row in one.entries):
+            one.entries.append(asked)  # also late: an agent may have written first of what a command did
         one.entries.append(entry)
         if entry.body.get("action") not in NOTES:
             one.well = healthy

@@ -210,6 +210,16 @@ def test_a_start_that_outlives_the_fence_that_it_lifted_is_told_with_it():
     assert (one.code, one.entries[-1].kind) == (0, Kind.ENDED)
 
 
+def test_a_drill_of_which_the_agent_wrote_first_is_one_incident():
+    """Two processes write one journal: the row of what a command did may come after what an agent saw of it."""
+    told = Told().asked(0, "drill k8s-2").seen(0, "wait", "counting_silence")
+    told.did(1, "StopGuest", session="c0ffee00", incident="drill-5a5ca47e")
+    assert lines(back(fenced(told)).ended(1060)) == [
+        "02:14 k8s-2 drill by root@pve1: stopped → fenced in 1m05s, 2 pods cleared, 3 volumes, "
+        "lifted 02:31 (5a5ca47e)"
+    ]
+
+
 def test_a_command_that_was_killed_does_not_take_the_next_night_into_its_incident():
     told = Told().asked(0, "drain k8s-2")
     told.did(1, "CordonNode", incident="", session="c0ffee00", by="root@pve1 (by hand)")
