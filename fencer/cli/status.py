@@ -34,7 +34,9 @@ NEVER_WATCHED = (
 )
 OVER_BRAKE = "If they really are dead: `fencer fence NODE --over-brake WHY`"
 HELD = {
-    Reason.BRAKE: "{nodes} left: the brake holds. " + OVER_BRAKE + ", or a higher `max_fenced`.",
+    Reason.BRAKE: "{nodes} left: the brake holds. "
+    + OVER_BRAKE
+    + ", or a higher `max_fenced` or `max_fenced_hosts`.",
     Reason.ALL_NODES_SILENT: "{nodes} left: all are silent, so the way to them is suspect. "
     + OVER_BRAKE
     + ".",

@@ -15,7 +15,8 @@ from typing import Protocol, TypeVar
 from fencer.config.secret_files import Trouble
 from fencer.config.settings import Config, Endpoint
 from fencer.core.agents import read_agents
-from fencer.core.model import Evidence, GuestRef
+from fencer.core.ledger import read_ledger
+from fencer.core.model import Evidence, GuestRef, Unreadable
 from fencer.core.rung import Subject
 from fencer.errors import ClusterDenied, ClusterError, ClusterNotFound, FencerError, HypervisorUnreachable
 from fencer.hosts.settings import FenceAgentSettings
@@ -242,7 +243,14 @@ class _Collector:
             lease = replace(lease, lacking=tuple(may_not))
             read = partial(self.builder.leases(self.config).read_lease, lease.name)
             record = self._ask(API, read)
-            return replace(lease, holder=record.holder, agents=read_agents(record.notes), utc=record.utc)
+            shared = None if lease.endpoints else read_ledger(record)
+            return replace(
+                lease,
+                holder=record.holder,
+                agents=read_agents(record.notes),
+                utc=record.utc,
+                garbled=shared.text if isinstance(shared, Unreadable) else "",
+            )
         except ClusterNotFound:
             return replace(lease, missing=True)
         except ClusterDenied as error:

@@ -65,6 +65,7 @@ class LeaseFacts:
         utc: The API server's clock when it was read.
         missing: There is none.
         lacking: The rights to it that we do not have.
+        garbled: What is written there that agents share, and cannot be read; empty: all of it can.
         unknown: Why the rest is not known; None: it is.
     """
 
@@ -75,6 +76,7 @@ class LeaseFacts:
     utc: str = ""
     missing: bool = False
     lacking: tuple[str, ...] = ()
+    garbled: str = ""
     unknown: FencerError | None = None
 
 

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fencer.core.election import CLUSTER_LEASE, holder_name
+from fencer.core.election import CLUSTER_LEASE, NAMESPACE, holder_name
+from fencer.core.ledger import BRAKE, POWER
 from fencer.core.text import count, printable
 from fencer.ports import ClusterInfo
 from fencer.preflight.facts import LeaseFacts
@@ -14,6 +15,8 @@ from fencer.preflight.finding import Finding, Level
 from fencer.preflight.rights import granting
 
 _SHARED = "fencer gives no power orders: agents cannot tell each other what they do"
+_FORGETS = f"kubectl -n {NAMESPACE} annotate lease {CLUSTER_LEASE} {POWER}- {BRAKE}-"
+"""A newer fencer may have written it: then all agents should be of that version instead."""
 _NO_ORDERS = "fencer gives no power orders there"
 
 
@@ -28,11 +31,16 @@ def judge(path: Path, info: ClusterInfo, leases: Sequence[LeaseFacts]) -> Findin
         leases: What is known of each.
     """
     about = f"{CLUSTER_LEASE}, {count(len(leases) - 1, 'hypervisor')}"
-    makes = granting(info.user, "-c", shlex.quote(str(path)), version=info.version)
     wrong = [trouble for lease in leases for trouble in _troubles(lease)]
+    garbled = [lease for lease in leases if lease.garbled]
     if wrong:
+        makes = granting(info.user, "-c", shlex.quote(str(path)), version=info.version)
         text = "fencer gives no power orders where a Lease is missing, or may not be written; fences go on"
         return Finding("leases", about, Level.FAIL, text, (makes,), tuple(wrong))
+    if garbled:
+        text = "fencer stops no guest while what agents share cannot be read; fences go on"
+        points = tuple(printable(lease.garbled) for lease in garbled)
+        return Finding("leases", about, Level.FAIL, text, (_FORGETS,), points)
     unknown = [f"{_which(lease)}: {lease.unknown}" for lease in leases if lease.unknown is not None]
     if unknown:
         text = "whether the Leases are there is not known"

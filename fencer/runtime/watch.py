@@ -156,5 +156,5 @@ def held_back(judged: Collection[Judged]) -> str:
     nodes = f"{len(fleets)} more dead nodes are" if len(fleets) > 1 else "1 more dead node is"
     return (
         f"{nodes} not fenced: the brake holds, with {fleet.young_fences} of {fleet.nodes} nodes fenced in "
-        "the last hour (max_fenced); `fencer fence NODE --over-brake WHY` fences one more"
+        "the last hour (max_fenced, max_fenced_hosts); `fencer fence NODE --over-brake WHY` fences one more"
     )

@@ -211,7 +211,7 @@ def test_a_start_that_outlives_the_fence_that_it_lifted_is_told_with_it():
 
 
 def test_a_drill_of_which_the_agent_wrote_first_is_one_incident():
-    """Two processes write one journal: the row of what a command did may come after what an agent saw of it."""
+    """Two processes write one journal: what a command did may stand after what an agent saw of it."""
     told = Told().asked(0, "drill k8s-2").seen(0, "wait", "counting_silence")
     told.did(1, "StopGuest", session="c0ffee00", incident="drill-5a5ca47e")
     assert lines(back(fenced(told)).ended(1060)) == [

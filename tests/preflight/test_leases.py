@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from fencer.core.election import CLUSTER_LEASE, lease_name
+from fencer.core.ledger import BRAKE, POWER
 from fencer.errors import ClusterUnreachable
 from fencer.ports import ClusterInfo
 from fencer.preflight.facts import LeaseFacts
@@ -64,6 +65,24 @@ def test_a_lease_that_nobody_knows_of_is_a_warning_and_a_silent_hypervisor_has_i
     row = findings(lab)[0]["leases"]
     assert (row["level"], row["note"]) == ("warn", "whether the Leases are there is not known")
     assert row["points"][0].startswith(f"lease {LAB} of lab: ")
+
+
+@pytest.mark.parametrize("key", [POWER, BRAKE])
+def test_what_agents_share_and_cannot_be_read_is_a_failure_with_the_command_that_takes_it_off(lab, key):
+    lab.simulation.leases.annotate(CLUSTER_LEASE, key, '{"schema": 2}')
+    row = findings(lab)[0]["leases"]
+    assert (row["level"], row["try"]) == (
+        "fail",
+        ["kubectl -n fencer annotate lease fencer-cluster fencer.dev/last-power- fencer.dev/brake-"],
+    )
+    assert row["note"] == "fencer stops no guest while what agents share cannot be read; fences go on"
+    (point,) = row["points"]
+    assert point == (f"annotation {key} of lease fencer-cluster: ValueError: schema 2 (this fencer reads 1)")
+
+
+def test_the_same_words_on_a_hypervisors_lease_mean_nothing(lab):
+    lab.simulation.leases.annotate(LAB, POWER, "nonsense")
+    assert findings(lab)[0]["leases"]["level"] == "ok"
 
 
 def test_one_that_cannot_tell_who_it_is_counts_as_silent():

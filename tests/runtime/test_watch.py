@@ -128,7 +128,7 @@ def test_a_brake_that_holds_many_nodes_back_is_one_line_and_another_when_it_hold
     braked = {node for node, _, reason in stage.notes.decided_ if reason is Reason.BRAKE}
     assert (
         f"{len(braked)} more dead nodes are not fenced: the brake holds, with 4 of 12 nodes fenced in "
-        "the last hour (max_fenced); `fencer fence NODE --over-brake WHY` fences one more"
+        "the last hour (max_fenced, max_fenced_hosts); `fencer fence NODE --over-brake WHY` fences one more"
     ) in counts
     assert stage.notes.said_[-1] == ("the brake holds no node back any more", False)
     assert len(stage.notes.said_) < len(braked) + 2
