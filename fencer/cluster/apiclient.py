@@ -6,6 +6,9 @@ Its hidden retries are off, and its answers come within bounds.
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import re
+import socket
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -63,8 +66,17 @@ def _made_of(configuration: Any) -> Any:
 
     api = client.ApiClient(configuration)
     believe_own_ca(api)
-    api.user_agent = f"fencer/{importlib.metadata.version('fencer')}"
+    api.user_agent = f"fencer/{importlib.metadata.version('fencer')} ({_process()})"
     return api
+
+
+def _process() -> str:
+    """Name host and process for the audit log: agents share one account.
+
+    What stands before the slash of a user agent names us as a field manager; this is after it.
+    """
+    host = re.sub(r"[^A-Za-z0-9.-]", "_", socket.gethostname())
+    return f"{host}, process {os.getpid()}"
 
 
 def url_of(client: Any) -> str:

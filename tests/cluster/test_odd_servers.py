@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -523,7 +524,8 @@ def test_who_asks_is_told_in_the_user_agent_and_secrets_are_not(stand_in, lead_t
     cluster = lead_to(server.url, user={"token": "secret-token"})
     with pytest.raises(ClusterDenied) as caught:
         cluster.fact("k8s-1")
-    assert server.requests[0].headers["user-agent"].startswith("fencer/")
+    agent = server.requests[0].headers["user-agent"]
+    assert re.fullmatch(rf"fencer/[0-9.a-z+]+ \(.+, process {os.getpid()}\)", agent)
     assert "secret-token" not in f"{caught.value} {cluster!r} {vars(cluster)!r}"
 
 
