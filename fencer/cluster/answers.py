@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from fencer.bounded import MOST_PARSED_BYTES, parsed_bytes
 from fencer.cluster.fields import expect, required, shown, text
 from fencer.cluster.parse import moment
+from fencer.core.election import NAMESPACE
 from fencer.errors import (
     ClusterConflict,
     ClusterDenied,
@@ -154,9 +155,10 @@ def refusal(status: int, raw: bytes, place: str, hint: str = "") -> ClusterError
             f"{said}. It is another object"
         )  # made again, and at the version that was named
     if status == _INVALID and "metadata.annotations: Too long" in message:
+        where = f"-n {NAMESPACE} lease" if f"lease {NAMESPACE}/" in place else "node"
         hint = (
-            f"The annotations of {name} are full: `kubectl describe` shows what filled them, and "
-            f"`kubectl annotate nodes {name} KEY-` takes one off"
+            f"The annotations of {name} are full: `kubectl describe {where} {name}` shows what filled them, "
+            f"and `kubectl annotate {where} {name} KEY-` takes one off"
         )
     return _KINDS.get(status, ClusterProtocol)(f"{said}. {hint}" if hint else said)
 

@@ -85,7 +85,7 @@ def written(record: LeaseRecord) -> dict[str, Any]:
         "metadata": {"uid": record.uid, "resourceVersion": record.version, "annotations": {**gone, **ours}},
         "spec": {
             "holderIdentity": record.holder,
-            "leaseDurationSeconds": int(DURATION_S) if record.holder else _RELEASED_S,
+            "leaseDurationSeconds": _RELEASED_S if record.given_back else int(DURATION_S),
             "leaseTransitions": min(record.transitions, MOST_TRANSITIONS),
             "acquireTime": record.acquired or None,
             "renewTime": record.renewed or None,
@@ -123,6 +123,7 @@ def read_record(data: Any, name: str, utc: str) -> LeaseRecord:
         transitions=transitions,
         acquired=text(data, "spec", "acquireTime"),
         renewed=text(data, "spec", "renewTime"),
+        given_back=not holder and number(data, "spec", "leaseDurationSeconds") == _RELEASED_S,
         notes=notes,
         uid=required(data, "metadata", "uid"),
         version=required(data, "metadata", "resourceVersion"),

@@ -45,6 +45,7 @@ class LeaseRecord:
         transitions: ``leaseTransitions``: how often another one took it.
         acquired: ``acquireTime``, by the holder's clock, RFC 3339 with six digits; empty: none.
         renewed: ``renewTime``, likewise.
+        given_back: Its last holder wrote that it is free. That it merely names nobody says nothing of that.
         notes: Its annotations.
         uid: The object's UID.
         version: Its resourceVersion.
@@ -58,6 +59,7 @@ class LeaseRecord:
     transitions: int = 0
     acquired: str = ""
     renewed: str = ""
+    given_back: bool = False
     notes: Mapping[str, str] = field(default_factory=dict)
     uid: str = ""
     version: str = ""
@@ -68,9 +70,9 @@ class LeaseRecord:
     def released(self) -> bool:
         """Whether its last holder gave it back: it may be taken at once.
 
-        A new one may not: perhaps somebody deleted it under a holder who does not know that yet.
+        One that is new, or that a person has emptied, may not: its holder may not know that yet.
         """
-        return not self.holder and bool(self.acquired)
+        return not self.holder and self.given_back
 
     @property
     def state(self) -> tuple[str, str, int]:
@@ -174,14 +176,16 @@ class Campaign:
             return replace(record, renewed=utc)
         if not record.released and now_s - self.changed_s < DURATION_S:
             return None
-        taken = replace(record, holder=self.me, acquired=utc, renewed=utc)
+        taken = replace(record, holder=self.me, acquired=utc, renewed=utc, given_back=False)
         return replace(taken, transitions=record.transitions + 1)
 
     def released(self, utc: str) -> LeaseRecord | None:
         """Return what to write to give the Lease back at once; None: it is not held."""
         record = self.record
         held = record is not None and record.holder == self.me
-        return replace(record, holder="", renewed=utc) if record is not None and held else None
+        if record is None or not held:
+            return None
+        return replace(record, holder="", renewed=utc, given_back=True)
 
 
 class Seat(StrEnum):

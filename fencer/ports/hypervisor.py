@@ -72,11 +72,15 @@ class Deadline:
     Args:
         at_s: On the agent's monotonic clock, which has to count suspension.
         now_s: That clock.
+        may: Whether it may begin at all as things are now; None: nothing else can forbid it.
     """
 
-    def __init__(self, at_s: float, now_s: Callable[[], float]) -> None:
+    def __init__(
+        self, at_s: float, now_s: Callable[[], float], may: Callable[[], bool] | None = None
+    ) -> None:
         self._at_s = at_s
         self._now_s = now_s
+        self._may = may
         self._given_up = threading.Event()
 
     def give_up(self) -> None:
@@ -85,8 +89,9 @@ class Deadline:
 
     @property
     def over(self) -> bool:
-        """Whether it is too late, or was given up."""
-        return self._given_up.is_set() or self._now_s() > self._at_s
+        """Whether it is too late, was given up, or may not be."""
+        late = self._given_up.is_set() or self._now_s() > self._at_s
+        return late or (self._may is not None and not self._may())
 
     def refuse_if_over(self, what: str) -> None:
         """Refuse to begin an action too late.

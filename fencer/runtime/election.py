@@ -39,6 +39,8 @@ LOOK_S = 10.0
 """Between two looks at the Lease on which agents share what they do."""
 UNABLE_S = 30.0
 """An agent that cannot have given a hypervisor any order for so long leaves its Lease to others."""
+TRIES = 3
+"""How often a Lease is given back if hooks write nudges on it at the same time."""
 
 log = logging.getLogger(__name__)
 
@@ -90,11 +92,18 @@ class Campaigns:
         """By Lease; written by one thread."""
         self._looked_s = float("-inf")
         self._ended = False
+        self._began_s = clock.now_s()
         self._able_s: dict[str, float] = {}
         """When each endpoint was last seen to answer, in a pass."""
+        self._silent: frozenset[str] = frozenset()
+        """Those that did not answer in the last pass."""
+        self._unsure: set[str] = set()
+        """Those that answer again after that: what has their address now may be another hypervisor."""
 
     def passed(self, seen: Sight) -> None:
         """See `fencer.ports.Viewer.passed`."""
+        self._unsure.update(self._silent - seen.errors.keys())
+        self._silent = frozenset(seen.errors)
         silent = self._able_s.keys() & seen.errors.keys()  # in the first pass each of them counts as able
         self._able_s = {
             **self._able_s,
@@ -132,15 +141,18 @@ class Campaigns:
         return self._learn, self._renew
 
     def _learn(self) -> float:
-        """Ask hypervisors who they are, until each of them has said so."""
-        unknown = [endpoint for endpoint in self._hypervisors if endpoint not in self._names]
-        calls = {endpoint: self._hypervisors[endpoint].describe for endpoint in unknown}
+        """Ask hypervisors who they are, until each of them has said so; and again after an outage."""
+        unknown = self._hypervisors.keys() - self._names.keys()
+        calls = {name: self._hypervisors[name].describe for name in sorted(unknown | self._unsure)}
         for endpoint, told in self._asker.ask_all(calls, LEARN_S, patient=True).items():
             if isinstance(told, FencerError) or told.identity is None:
+                if endpoint in self._names:
+                    continue
                 why = told if isinstance(told, FencerError) else "; ".join(told.problems)
                 self._lacks[endpoint] = _Lack(f"{endpoint} has not said yet who it is: {why}", lasts=False)
             else:
                 self._names = {**self._names, endpoint: name_of(endpoint, told)}
+                self._unsure.discard(endpoint)
         return LEARN_S
 
     def _renew(self) -> float:
@@ -190,18 +202,32 @@ class Campaigns:
                 self._write(name, again)
 
     def _is_able(self, name: str) -> bool:
-        """Whether this agent could give orders there; before the first pass it is taken to be able."""
+        """Whether this agent could give orders there; for its first pass it has as long as for all others."""
         endpoints = [endpoint for endpoint, its_name in self._names.items() if its_name == name]
         since_s = self._clock.now_s() - UNABLE_S
-        return not self._able_s or any(self._able_s[one] > since_s for one in endpoints)
+        return any(self._able_s.get(one, self._began_s) > since_s for one in endpoints)
 
     def _leave(self, name: str) -> None:
         """Give a Lease back that this agent can do nothing with, and leave it to others."""
         wanted = self._campaigns.get(name, Campaign(self._me)).released(self._wall())
         if wanted is not None:
-            self._campaigns[name] = Campaign(self._me)
-            self._leases.write_lease(wanted)
+            self._give_back(name, wanted)
         self._read(name)
+
+    def _give_back(self, name: str, wanted: LeaseRecord) -> None:
+        """Give a Lease back, with the nudges that were written on it meanwhile. First no order may begin."""
+        self._campaigns.pop(name, None)
+        left: LeaseRecord | None = wanted
+        for _ in range(TRIES):
+            if left is None:
+                return
+            try:
+                self._leases.write_lease(left)
+            except ClusterConflict:
+                record = self._leases.read_lease(name)
+                left = Campaign(self._me).read(record, self._clock.now_s()).released(self._wall())
+            else:
+                return
 
     def _read(self, name: str) -> Campaign:
         record = self._leases.read_lease(name)
@@ -236,9 +262,8 @@ class Campaigns:
         self._ended = True
         for name, campaign in tuple(self._campaigns.items()):
             wanted = campaign.released(self._wall())
-            self._campaigns.pop(name, None)
             if wanted is not None:
-                self._try(name, partial(self._leases.write_lease, wanted))
+                self._try(name, partial(self._give_back, name, wanted))
 
 
 def name_of(endpoint: str, told: EndpointInfo) -> str:
@@ -252,4 +277,4 @@ def name_of(endpoint: str, told: EndpointInfo) -> str:
 
 
 def _waits(record: LeaseRecord) -> str:
-    return "" if record.holder else f"lease {record.name} is new: nobody holds it yet"
+    return "" if record.holder else f"nobody holds lease {record.name} yet"

@@ -338,7 +338,8 @@ class Executor:
             ago_s = ledger.power_age_s(observation.utc)
             return not waits or ago_s is None or ago_s >= window_s
 
-        before = self._ledger.take_window(order, fits)
+        by_hand = observation.intent is not Intent.WATCH
+        before = self._ledger.take_window(order, fits, by_hand=by_hand)
         last_s, memory.last_stop_s = memory.last_stop_s, (taken_s := self._world.clock.now_s())
 
         def give_back() -> None:
@@ -436,12 +437,16 @@ class Executor:
         and the node may be heard again. Nor, in `watch`, once this agent's Lease may be another one's.
         """
         patience_s, clock = self._policy.stop_deadline_s, self._world.clock
-        until = Deadline(min(clock.now_s() + patience_s, self._lease_ends_s(guest, seen)), clock.now_s)
+
+        def may() -> bool:
+            return clock.now_s() < self._lease_ends_s(guest, seen)
+
+        until = Deadline(min(clock.now_s() + patience_s, self._lease_ends_s(guest, seen)), clock.now_s, may)
 
         def begin() -> None:
             if ends and clock.now_s() - seen.now_s > self._policy.evidence_max_age_s:
                 raise GuestChanged(f"{guest}: too late: its node may be heard again")
-            if clock.now_s() >= self._lease_ends_s(guest, seen):
+            if not may():
                 raise GuestChanged(f"{guest}: too late: another agent may hold its hypervisor's Lease by now")
             order(until)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from fencer.core.model import Unreadable
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound, ClusterProtocol
 from fencer.runtime.cluster_calls import ClusterCalls
 from fencer.runtime.world import API, World
+
+log = logging.getLogger(__name__)
 
 WORKER = f"{API}/counting"
 """As whoever counts: what one node waits for keeps no other one waiting."""
@@ -29,9 +32,9 @@ class _Page:
 class SharedLedger:
     """Reads and writes the ledger.
 
-    Where there is none, or what is written there cannot be read, an agent counts for itself: that brake and
-    window are not shared must keep nobody from being fenced. But a ledger that cannot be read keeps guests
-    from being stopped: it may be a newer fencer's.
+    Where there is none, or it cannot be read or written, an agent counts for itself: that brake and window
+    are not shared must keep nobody from being fenced. But then it stops no guest: another agent may have
+    just done so, and a ledger that cannot be read may be a newer fencer's.
 
     Args:
         world: For the Leases; without them nothing is shared.
@@ -41,8 +44,10 @@ class SharedLedger:
     def __init__(self, world: World, api: ClusterCalls) -> None:
         self._leases, self._api, self._clock = world.leases, api, world.clock
         self._page: _Page | None = None
-        self._unreadable = ""
-        """Why what is written there cannot be read; empty: it can."""
+        self._unshared = ""
+        """Why nothing is shared, and what would change that; empty: all is."""
+        self._absent = False
+        """It is because there is no ledger, or not for us: no agent has one."""
 
     def slots(self, utc: str) -> frozenset[str]:
         """Return the slots of the brake that are reserved, as far as this agent knows."""
@@ -98,14 +103,20 @@ class SharedLedger:
         page = self._page
         if page is not None and all(page.ledger.has_slot(one, utc) for one in slots):
             return
-        self._write(entry, utc, "other agents have used up what max_fenced allows")
+        try:
+            self._write(entry, utc, "other agents have used up what max_fenced allows")
+        except (ClusterDenied, ClusterNotFound, ClusterProtocol) as error:  # it was not written
+            log.warning("the brake is not shared with other agents: %s", error)
 
-    def take_window(self, order: PowerOrder, fits: Callable[[Ledger], bool]) -> PowerOrder | None:
+    def take_window(
+        self, order: PowerOrder, fits: Callable[[Ledger], bool], *, by_hand: bool = False
+    ) -> PowerOrder | None:
         """Note a power order before it is given.
 
         Args:
             order: Whose, to whom.
             fits: Whether it may still be given, once others have written.
+            by_hand: It is a person's: without a ledger it may be given all the same.
 
         Returns:
             The order that was noted before; None: there was none.
@@ -120,8 +131,8 @@ class SharedLedger:
             return Ledger(order, ledger.at(order.at_utc).slots) if fits(ledger) else None
 
         self._write(entry, order.at_utc, "another agent has just stopped a guest")
-        if self._unreadable:
-            raise ClusterProtocol(f"{self._unreadable}. What would change this: that annotation taken off")
+        if self._unshared and not (by_hand and self._absent):
+            raise ClusterProtocol(self._unshared)
         return before[0]
 
     def give_back_window(self, order: PowerOrder, before: PowerOrder | None) -> None:
@@ -166,8 +177,13 @@ class SharedLedger:
             return None
         try:
             record = self._api(lambda: leases.read_lease(CLUSTER_LEASE), WORKER)
-        except (ClusterNotFound, ClusterDenied):  # `fencer check` fails for it, and no power order is given
+        except (ClusterNotFound, ClusterDenied) as error:  # `fencer check` fails for it
+            self._absent = True
+            self._unshared = f"{error}. What would change this: `fencer setup kubernetes -c` applied again"
             return None
-        ledger = read_ledger(record)
-        self._unreadable = ledger.text if isinstance(ledger, Unreadable) else ""
-        return None if isinstance(ledger, Unreadable) else _Page(record, ledger.at(utc))
+        ledger, self._absent = read_ledger(record), False
+        if isinstance(ledger, Unreadable):
+            self._unshared = f"{ledger.text}. What would change this: that annotation taken off"
+            return None
+        self._unshared = ""
+        return _Page(record, ledger.at(utc))

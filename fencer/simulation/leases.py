@@ -49,7 +49,9 @@ class SimulatedLeases:
     def hold(self, name: str, holder: str, transitions: int = 0) -> None:
         """Let somebody else hold a Lease, by whatever name."""
         found = self._leases[name]
-        self._leases[name] = replace(found, holder=holder, transitions=transitions, version=self._next())
+        self._leases[name] = replace(
+            found, holder=holder, transitions=transitions, given_back=False, version=self._next()
+        )
 
     def read_lease(self, name: str) -> LeaseRecord:
         """See `fencer.ports.LeaseStore.read_lease`."""

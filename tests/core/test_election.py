@@ -21,7 +21,7 @@ from fencer.core.election import (
 ME, OTHER = "fencer@a/b/1", "fencer@b/b/2"
 FRESH = LeaseRecord("fencer-lab-1", uid="u", version="1")
 HELD = replace(FRESH, holder=OTHER, transitions=1, acquired="t0", renewed="t1")
-RELEASED = replace(HELD, holder="", renewed="t2")
+RELEASED = replace(HELD, holder="", renewed="t2", given_back=True)
 
 
 def campaign(record, at_s=100.0, me=ME):
@@ -59,6 +59,11 @@ class TestTakingOver:
     def test_one_that_was_deleted_and_made_again_is_another_one(self):
         seen = campaign(FRESH).read(replace(FRESH, uid="v"), 110.0)
         assert seen.due(100.0 + DURATION_S, "now") is None
+
+    def test_one_that_a_person_has_emptied_is_left_alone_until_its_holder_knows(self):
+        emptied = campaign(HELD).read(replace(HELD, holder=""), 200.0)
+        assert emptied.due(200.0 + DURATION_S - 0.1, "now") is None
+        assert emptied.due(200.0 + DURATION_S, "now").holder == ME
 
     def test_one_that_was_given_back_is_taken_at_once(self):
         assert campaign(RELEASED).due(100.0, "now").holder == ME

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from fencer.core.election import CLUSTER_LEASE, DURATION_S, RETRY_S, VALID_S, Seat
+from fencer.core.nudges import NUDGE
 from fencer.ports import EndpointInfo, Sight
 from fencer.runtime.election import LEARN_S, LOOK_S, UNABLE_S, Campaigns, name_of
 from fencer.simulation.assembly import Shape, Simulation
@@ -24,9 +25,16 @@ class Cluster:
         self.lease = self.simulation.lease_of(LAB)
         self.agents = {}
         self.still = set()
+        self.looking = {}
+        """Agents that pass in peace, by name."""
 
-    def agent(self, name):
-        """Start an agent; it lives until the test ends, but where it stands still."""
+    def agent(self, name, *, looks=True):
+        """Start an agent; it lives until the test ends, but where it stands still.
+
+        Args:
+            name: Its host's.
+            looks: It makes passes, and every hypervisor answers it.
+        """
         campaigns = Campaigns(
             self.leases,
             self.simulation.hypervisors,
@@ -36,12 +44,16 @@ class Cluster:
             partial(self.clock.utc, "microseconds"),
         )
         self.agents[name] = campaigns
+        if looks:
+            self.looking[name] = campaigns
         for step in campaigns.steps():
             self.clock.spawn(partial(self._live, name, step))
         return campaigns
 
     def _live(self, name, step):
         while True:
+            if name in self.looking and name not in self.still:
+                self.looking[name].passed(SEEN)
             self.clock.advance(RETRY_S if name in self.still else step())
 
     def run(self, seconds):
@@ -73,7 +85,7 @@ def test_one_agent_alone_holds_a_new_lease_after_its_time_and_keeps_it(cluster):
     agent = cluster.agent("a")
     cluster.run(DURATION_S - RETRY_S)
     assert agent.tenure(LAB).seat is Seat.UNSETTLED
-    assert "is new: nobody holds it yet" in agent.tenure(LAB).why
+    assert "nobody holds lease" in agent.tenure(LAB).why
     cluster.run(3 * RETRY_S)
     for _ in range(30):
         cluster.run(5.0)
@@ -130,6 +142,59 @@ def test_who_ends_gives_it_back_and_the_next_need_not_wait(cluster):
     assert cluster.orderly() == ["b"]
 
 
+def test_it_gives_it_back_although_a_hook_has_just_written_a_nudge_there(cluster):
+    cluster.agent("a")
+    cluster.run(SOON_S)
+    cluster.leases.annotate(cluster.lease, NUDGE, "{}")
+    cluster.still.add("a")
+    cluster.agents.pop("a").release()
+    assert cluster.holder() == ""
+    assert NUDGE in cluster.leases.read_lease(cluster.lease).notes
+
+
+def test_one_that_a_person_has_emptied_is_left_alone_until_its_holder_knows(cluster):
+    cluster.agent("a")
+    cluster.run(SOON_S)
+    cluster.agent("b")
+    cluster.run(5.0)
+    cluster.still.add("a")
+    cluster.leases.hold(cluster.lease, "")
+    for _ in range(300):
+        cluster.run(0.1)
+        assert len(cluster.orderly()) <= 1
+    assert cluster.orderly() == ["b"]
+
+
+def test_after_an_outage_a_hypervisor_is_asked_again_who_it_is(cluster):
+    """What has its address now may be another one."""
+    agent = cluster.agent("a", looks=False)
+    port = cluster.simulation.hypervisors[LAB]
+    agent.passed(SEEN)
+    cluster.run(SOON_S)
+    before, identity = agent.tenure(LAB).lease, port.describe().identity
+    cluster.simulation.hypervisors[LAB] = Moved(port, f"{identity}-2")
+    agent.passed(SEEN)
+    cluster.run(LEARN_S)
+    assert agent.tenure(LAB).lease == before
+    agent.passed(BLIND)
+    agent.passed(SEEN)
+    cluster.run(LEARN_S + RETRY_S)
+    assert agent.tenure(LAB).lease not in {"", before}
+
+
+class Moved:
+    """A hypervisor at the address of another one."""
+
+    def __init__(self, port, identity):
+        self._port, self._identity = port, identity
+
+    def __getattr__(self, name):
+        return getattr(self._port, name)
+
+    def describe(self):
+        return replace(self._port.describe(), identity=self._identity)
+
+
 def test_while_the_api_is_silent_it_ends_in_time(cluster):
     agent = cluster.agent("a")
     cluster.run(SOON_S + 1)
@@ -184,9 +249,9 @@ def test_a_note_on_the_lease_costs_nobody_anything(cluster):
 
 def test_whom_the_hypervisor_does_not_answer_leaves_it_to_another_one(cluster):
     """Whether it ever answered or not."""
-    first = cluster.agent("a")
+    first = cluster.agent("a", looks=False)
     cluster.run(SOON_S)
-    second = cluster.agent("b")
+    second = cluster.agent("b", looks=False)
     seen = []
     for _ in range(int(UNABLE_S) + 10):
         first.passed(BLIND)
@@ -196,17 +261,20 @@ def test_whom_the_hypervisor_does_not_answer_leaves_it_to_another_one(cluster):
     assert (seen[: int(UNABLE_S) - 2], seen[-1]) == (["a"] * (int(UNABLE_S) - 2), "b")
 
 
-def test_nor_who_looks_no_more_keeps_it(cluster):
-    first = cluster.agent("a")
+@pytest.mark.parametrize("ever", [True, False])
+def test_nor_who_looks_no_more_or_never_did_keeps_it(cluster, ever):
+    first = cluster.agent("a", looks=False)
     cluster.run(SOON_S)
-    first.passed(SEEN)
+    assert cluster.orderly() == ["a"]
+    if ever:
+        first.passed(SEEN)
     cluster.agent("b")
     cluster.run(UNABLE_S + 4 * RETRY_S)
     assert cluster.orderly() == ["b"]
 
 
 def test_whom_nobody_relieves_takes_it_again_once_it_is_answered(cluster):
-    agent = cluster.agent("a")
+    agent = cluster.agent("a", looks=False)
     cluster.run(SOON_S)
     agent.passed(SEEN)
     cluster.run(UNABLE_S + 2 * RETRY_S)

@@ -2,9 +2,11 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from fencer.core.election import Seat, Tenure
 from fencer.core.fleet import STALL_REMEMBERED_S
 from fencer.core.model import ClearPods, FenceMark, PowerState, Reason, ShutdownGuest, TaintNode
 from fencer.errors import FencerError
@@ -59,6 +61,24 @@ def test_a_taint_that_was_given_up_is_not_set_later():
     slow.stage.simulation.clock.wait(60)
     assert "taint" not in slow.stage.calls
     assert not slow.stage.node().fenced
+
+
+@pytest.mark.parametrize("gives_it_back", [True, False])
+def test_an_order_that_has_begun_is_not_given_once_the_lease_is_given_back(gives_it_back):
+    """Another agent may take it at once: it need not wait until it has run out."""
+    stage = Stagehand()
+    tenures = {"k8s-2": Tenure(Seat.HOLDER, "fencer-lab", float("inf"), "fencer@pve1")}
+    election = SimpleNamespace(tenure=lambda _endpoint: tenures["k8s-2"])
+    world = replace(stage.agent.shared.observer.world, election=election)
+    stage.agent = Agent(world, ARMED, stage.simulation.rules())
+    stage.run(25)
+    stage.happen(What.PAUSE)
+    if gives_it_back:
+        stage.before["stop"] = lambda: tenures.update({"k8s-2": Tenure(Seat.UNSETTLED, "fencer-lab")})
+    stage.run(120)
+    assert stage.calls.count("stop") == 1
+    stopped = stage.simulation.guest("k8s-2").power is PowerState.STOPPED
+    assert stopped is not gives_it_back
 
 
 def test_a_reading_that_grew_old_while_the_node_was_read_proves_nothing():

@@ -7,7 +7,7 @@ import pytest
 from fencer.core.election import CLUSTER_LEASE
 from fencer.core.ledger import BRAKE, POWER, PowerOrder, read_ledger
 from fencer.core.model import Intent, StopGuest
-from fencer.errors import ClusterConflict, ClusterProtocol, ClusterUnreachable
+from fencer.errors import ClusterConflict, ClusterDenied, ClusterProtocol, ClusterUnreachable
 from fencer.runtime.ledger import SharedLedger
 from fencer.simulation.faults import What
 from tests.runtime.stagehand import AT_ONCE, Stagehand
@@ -96,12 +96,36 @@ class TestTheWindow:
 
 
 class TestWhereThereIsNone:
-    def test_nothing_is_shared_and_nothing_fails(self, stage):
+    def test_an_agent_counts_for_itself_and_stops_nobody(self, stage):
+        """Somebody may have deleted it a moment after another agent has stopped a guest."""
         stage.simulation.leases.remove(CLUSTER_LEASE)
         mine = ledger(stage)
         mine.reserve(("a",), utc(stage), lambda *_: False)
-        assert mine.take_window(order(stage), lambda *_: False) is None
+        with pytest.raises(ClusterProtocol, match=r"no lease fencer-cluster .*`fencer setup kubernetes -c`"):
+            mine.take_window(order(stage), YES)
         assert (mine.slots(utc(stage)), mine.power_age_s(utc(stage))) == (frozenset(), None)
+
+    def test_a_person_may_go_on(self, stage):
+        stage.simulation.leases.remove(CLUSTER_LEASE)
+        assert ledger(stage).take_window(order(stage), lambda *_: False, by_hand=True) is None
+
+    @pytest.mark.parametrize("kind", [ClusterProtocol, ClusterDenied])
+    def test_one_that_cannot_be_written_keeps_nobody_from_being_fenced(self, stage, kind, caplog):
+        """Somebody has filled it, or taken the right away: the API server refuses each write."""
+
+        class Full:
+            def __init__(self, leases):
+                self.read_lease = leases.read_lease
+
+            def write_lease(self, _record):
+                raise kind("422: metadata.annotations: Too long")
+
+        world = replace(stage.world, leases=Full(stage.simulation.leases))
+        mine = SharedLedger(world, stage.agent.shared.api)
+        mine.reserve(("a",), utc(stage), YES)
+        assert "the brake is not shared with other agents: 422" in caplog.text
+        with pytest.raises(kind):
+            mine.take_window(order(stage), YES)
 
     def test_an_api_that_is_silent_keeps_everybody_from_acting(self, stage):
         stage.simulation.api.down_why = "no API server answers"

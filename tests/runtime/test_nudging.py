@@ -8,6 +8,7 @@ import pytest
 from fencer.core.election import DURATION_S, RETRY_S, LeaseRecord
 from fencer.core.nudges import MOST, NUDGE
 from fencer.errors import ClusterDenied
+from fencer.ports import Sight
 from fencer.runtime.election import Campaigns
 from fencer.runtime.nudging import LOOK_S, Forwarding
 from fencer.simulation.assembly import Shape, Simulation
@@ -50,11 +51,12 @@ class Two:
         clock = SimpleNamespace(now_s=self.clock.now_s, wake=partial(self.woken.append, name))
         campaigns = Campaigns(self.leases, ports, asker, clock, f"fencer@{name}/boot/1", utc)
         for step in campaigns.steps():
-            self.clock.spawn(partial(self._live, step))
+            self.clock.spawn(partial(self._live, campaigns, step))
         return campaigns
 
-    def _live(self, step):
+    def _live(self, campaigns, step):
         while True:
+            campaigns.passed(Sight({}, (LAB,)))
             self.clock.advance(step())
 
     def waiting(self):
