@@ -18,7 +18,7 @@ def holder(subject: Subject, policy: Policy) -> Answer:
         return Passed("by hand")
     if tenure is None or policy.mode is not Mode.ARMED:
         return Passed(
-            "no other agent is thought of" if tenure is None else "mode: observe: it gives no order"
+            "which agent, they settle by Leases" if tenure is None else "mode: observe: it gives no order"
         )
     if tenure.holds(seen.now_s):
         return Passed(f"holds lease {tenure.lease}")

@@ -22,6 +22,7 @@ from fencer.core.election import (
     holder_name,
     lease_name,
 )
+from fencer.core.model import Reason
 from fencer.core.nudges import taken
 from fencer.core.text import printable
 from fencer.errors import (
@@ -39,6 +40,10 @@ LOOK_S = 10.0
 """Between two looks at the Lease on which agents share what they do."""
 UNABLE_S = 30.0
 """An agent that cannot have given a hypervisor any order for so long leaves its Lease to others."""
+REST_S = 10.0
+"""So long an agent that could not carry an order out leaves the Lease to others, before it tries again."""
+FUTILE = frozenset({Reason.NO_POWER_RIGHTS, Reason.STOP_FAILED, Reason.DISCARD_FAILED})
+"""An order is due, and this agent may not give it, or has failed: another one may do better."""
 TRIES = 3
 """How often a Lease is given back if hooks write nudges on it at the same time."""
 
@@ -90,6 +95,8 @@ class Campaigns:
         """By endpoint until it has said that, then by Lease."""
         self._campaigns: dict[str, Campaign] = {}
         """By Lease; written by one thread."""
+        self._told: dict[str, str] = {}
+        """Endpoint → what was said last of who gives it orders."""
         self._looked_s = float("-inf")
         self._ended = False
         self._began_s = clock.now_s()
@@ -97,6 +104,10 @@ class Campaigns:
         """When each endpoint was last seen to answer, in a pass."""
         self._silent: frozenset[str] = frozenset()
         """Those that did not answer in the last pass."""
+        self._futile: frozenset[str] = frozenset()
+        """Those with a guest, in the last pass, of which the order that is due cannot be carried out."""
+        self._rests_until_s: dict[str, float] = {}
+        """By Lease: until when it is left to others for that reason."""
         self._unsure: set[str] = set()
         """Those that answer again after that: what has their address now may be another hypervisor."""
 
@@ -104,11 +115,14 @@ class Campaigns:
         """See `fencer.ports.Viewer.passed`."""
         self._unsure.update(self._silent - seen.errors.keys())
         self._silent = frozenset(seen.errors)
+        self._futile = frozenset(
+            judged.decision.guest.endpoint
+            for judged in seen.judged.values()
+            if judged.decision.reason in FUTILE and judged.decision.guest is not None
+        )
         silent = self._able_s.keys() & seen.errors.keys()  # in the first pass each of them counts as able
-        self._able_s = {
-            **self._able_s,
-            **dict.fromkeys(self._hypervisors.keys() - silent, self._clock.now_s()),
-        }
+        able = self._hypervisors.keys() - silent - self._futile
+        self._able_s = {**self._able_s, **dict.fromkeys(able, self._clock.now_s())}
 
     def failed(self, why: str) -> None:
         """See `fencer.ports.Viewer.failed`: whoever does not reach the API renews no Lease, either."""
@@ -129,7 +143,9 @@ class Campaigns:
         if campaign is None or record is None:
             return Tenure(Seat.UNSETTLED, name, why=f"lease {name} was not read yet")
         if not record.holder and not self._is_able(name):
-            return Tenure(Seat.UNSETTLED, name, why=f"{endpoint} does not answer this agent")
+            rests = self._clock.now_s() < self._rests_until_s.get(name, float("-inf"))
+            why = "is left to other agents for a moment" if rests else "does not answer this agent"
+            return Tenure(Seat.UNSETTLED, name, why=f"{endpoint} {why}")
         if record.holder == self._me:
             return Tenure(Seat.HOLDER, name, campaign.valid_s, holder_name(self._me))
         holder = printable(holder_name(record.holder))
@@ -164,7 +180,17 @@ class Campaigns:
                 self._try(CLUSTER_LEASE, partial(self._leases.read_lease, CLUSTER_LEASE))
             for name in sorted(set(self._names.values())):
                 self._try(name, partial(self._campaign, name))
+            for endpoint in self._names:
+                self._tell(endpoint)
         return RETRY_S
+
+    def _tell(self, endpoint: str) -> None:
+        """Say who gives a hypervisor its orders, when that has changed; not while it is not clear."""
+        tenure = self.tenure(endpoint)
+        said = _said(endpoint, tenure, self._clock.now_s())
+        if said and said != self._told.get(endpoint):
+            self._told[endpoint] = said
+            log.log(logging.WARNING if tenure.seat is Seat.UNFILLED else logging.INFO, "%s", said)
 
     def _try(self, name: str, call: Callable[[], object]) -> None:
         """Make a call about a Lease, and take note of why it is of no use."""
@@ -204,13 +230,18 @@ class Campaigns:
     def _is_able(self, name: str) -> bool:
         """Whether this agent could give orders there; for its first pass it has as long as for all others."""
         endpoints = [endpoint for endpoint, its_name in self._names.items() if its_name == name]
-        since_s = self._clock.now_s() - UNABLE_S
-        return any(self._able_s.get(one, self._began_s) > since_s for one in endpoints)
+        now_s, rested_s = self._clock.now_s(), self._rests_until_s.get(name, float("-inf"))
+        if now_s < rested_s:
+            return False
+        able_s = [self._able_s.get(one, self._began_s) for one in endpoints]
+        return max(able_s, default=now_s) > now_s - UNABLE_S or rested_s > now_s - UNABLE_S
 
     def _leave(self, name: str) -> None:
         """Give a Lease back that this agent can do nothing with, and leave it to others."""
         wanted = self._campaigns.get(name, Campaign(self._me)).released(self._wall())
         if wanted is not None:
+            if any(its_name == name for one, its_name in self._names.items() if one in self._futile):
+                self._rests_until_s[name] = self._clock.now_s() + REST_S
             self._give_back(name, wanted)
         self._read(name)
 
@@ -274,6 +305,15 @@ def name_of(endpoint: str, told: EndpointInfo) -> str:
         told: Who it says it is.
     """
     return lease_name(told.kind, told.identity or f"named {endpoint}")
+
+
+def _said(endpoint: str, tenure: Tenure, now_s: float) -> str:
+    """Say who gives a hypervisor its orders; empty: that is not clear."""
+    if tenure.seat is Seat.UNFILLED:
+        return f"{endpoint}: no agent gives it orders: {tenure.why}; `fencer check` says what mends that"
+    if tenure.holds(now_s):
+        return f"{endpoint}: this agent gives its orders"
+    return f"{endpoint}: {tenure.holder} gives its orders" if tenure.seat is Seat.STANDBY else ""
 
 
 def _waits(record: LeaseRecord) -> str:

@@ -71,11 +71,27 @@ def test_only_fencers_own_annotations_are_written_and_those_taken_out_are_taken_
     }
 
 
-@pytest.mark.parametrize(("holder", "duration_s"), [("fencer@a/1/2", 15), ("", 1)])
-def test_a_lease_lasts_as_long_as_it_is_held(holder, duration_s):
-    spec = written(LeaseRecord(NAME, holder=holder))["spec"]
-    assert (spec["holderIdentity"], spec["leaseDurationSeconds"]) == (holder, duration_s)
+@pytest.mark.parametrize(("given_back", "duration_s"), [(False, 15), (True, 1)])
+def test_a_lease_lasts_until_it_is_given_back(given_back, duration_s):
+    spec = written(LeaseRecord(NAME, given_back=given_back))["spec"]
+    assert (spec["holderIdentity"], spec["leaseDurationSeconds"]) == ("", duration_s)
     assert (spec["acquireTime"], spec["renewTime"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("spec", "given_back"),
+    [
+        ({"leaseDurationSeconds": 1}, True),
+        ({"leaseDurationSeconds": 1, "holderIdentity": "fencer@a/1/2"}, False),
+        ({"leaseDurationSeconds": 15, "acquireTime": "2026-11-20T10:41:12.000000Z"}, False),
+        ({}, False),
+    ],
+)
+def test_one_that_merely_names_nobody_was_not_given_back(spec, given_back):
+    """A person may have emptied it: its holder does not know that yet."""
+    metadata = {"name": NAME, "namespace": "fencer", "uid": "u", "resourceVersion": "1"}
+    record = read_record({"kind": "Lease", "metadata": metadata, "spec": spec}, NAME, "now")
+    assert (record.given_back, record.released) == (given_back, given_back)
 
 
 # -- over the wire ----------------------------------------------------------------------------------------

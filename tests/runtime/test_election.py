@@ -1,14 +1,17 @@
 """An agent's campaigns over Leases in memory, in virtual time: what it is to each hypervisor, and when."""
 
+import logging
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
 from fencer.core.election import CLUSTER_LEASE, DURATION_S, RETRY_S, VALID_S, Seat
+from fencer.core.model import Decision, GuestRef, Reason, Verdict
 from fencer.core.nudges import NUDGE
 from fencer.ports import EndpointInfo, Sight
-from fencer.runtime.election import LEARN_S, LOOK_S, UNABLE_S, Campaigns, name_of
+from fencer.runtime.election import FUTILE, LEARN_S, LOOK_S, REST_S, UNABLE_S, Campaigns, name_of
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.faults import Fault, What, apply
 
@@ -271,6 +274,57 @@ def test_nor_who_looks_no_more_or_never_did_keeps_it(cluster, ever):
     cluster.agent("b")
     cluster.run(UNABLE_S + 4 * RETRY_S)
     assert cluster.orderly() == ["b"]
+
+
+@pytest.mark.parametrize("reason", sorted(FUTILE))
+def test_who_cannot_carry_out_the_order_that_is_due_leaves_it_to_one_who_can(cluster, reason):
+    """Its configuration lacks `power:`, or its account at the hypervisor the right."""
+    first = cluster.agent("a", looks=False)
+    cluster.run(SOON_S)
+    cluster.agent("b")
+    for _ in range(int(UNABLE_S + 3 * RETRY_S)):
+        first.passed(Sight({"k8s-2": due(reason)}, (LAB,)))
+        cluster.run(1.0)
+        assert len(cluster.orderly()) <= 1
+    assert cluster.orderly() == ["b"]
+    assert first.tenure(LAB).seat is Seat.STANDBY
+
+
+def test_where_no_other_one_can_it_tries_again(cluster):
+    """And what another agent says of itself as a standby makes it no better: it leaves the Lease alone."""
+    agent = cluster.agent("a", looks=False)
+    cluster.run(SOON_S)
+    held, said = 0, set()
+    for _ in range(200):
+        reason = Reason.STOP_FAILED if cluster.orderly() else Reason.STANDBY
+        agent.passed(Sight({"k8s-2": due(reason)}, (LAB,)))
+        cluster.run(1.0)
+        held += bool(cluster.orderly())
+        said.add(agent.tenure(LAB).why)
+    assert "lab is left to other agents for a moment" in said
+    assert 100 < held < 200 - REST_S
+
+
+def due(reason):
+    """A node, as a pass has judged it for a reason."""
+    decision = Decision(Verdict.WAIT, reason, guest=GuestRef(LAB, "2", "uuid-2", "k8s-2", None))
+    return SimpleNamespace(decision=decision)
+
+
+def test_who_gives_the_orders_is_logged_when_it_changes_and_a_lease_that_is_gone(cluster, caplog):
+    caplog.set_level(logging.INFO)
+    cluster.agent("a")
+    cluster.run(2 * SOON_S)
+    cluster.leases.hold(cluster.lease, "fencer@b/boot/1", 7)
+    cluster.run(2 * RETRY_S)
+    cluster.leases.remove(cluster.lease)
+    cluster.run(60.0)
+    assert [record.getMessage() for record in caplog.records] == [
+        "lab: this agent gives its orders",
+        "lab: fencer@b gives its orders",
+        f"lab: no agent gives it orders: no lease {cluster.lease} in the namespace fencer; "
+        "`fencer check` says what mends that",
+    ]
 
 
 def test_whom_nobody_relieves_takes_it_again_once_it_is_answered(cluster):

@@ -69,7 +69,7 @@ def test_an_order_that_has_begun_is_not_given_once_the_lease_is_given_back(gives
     stage = Stagehand()
     tenures = {"k8s-2": Tenure(Seat.HOLDER, "fencer-lab", float("inf"), "fencer@pve1")}
     election = SimpleNamespace(tenure=lambda _endpoint: tenures["k8s-2"])
-    world = replace(stage.agent.shared.observer.world, election=election)
+    world = replace(stage.world, election=election)
     stage.agent = Agent(world, ARMED, stage.simulation.rules())
     stage.run(25)
     stage.happen(What.PAUSE)
