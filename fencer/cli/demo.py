@@ -15,11 +15,13 @@ from fencer.cli.story import board, ending, ending_alone, is_aside, line
 from fencer.cli.wire import Wiring
 from fencer.core.policy import Mode
 from fencer.core.text import near
-from fencer.ports import Election
+from fencer.errors import ClusterError
+from fencer.ports import Election, Viewer
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.election import Campaigns
-from fencer.runtime.reconcile import Agent
+from fencer.runtime.reconcile import Agent, Pass
+from fencer.runtime.watch import sight
 from fencer.runtime.world import World
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.scenarios import SCENARIOS, Scenario
@@ -92,7 +94,7 @@ def demo(  # noqa: PLR0913 - one for each option
         raise click.UsageError(f"--speed must be more than 0, not {speed:g}")
     story = SCENARIOS[scenario]
     if form == "json":
-        as_expected = _tell_json(Stage(story, None if alone else _agent, seed=seed))
+        as_expected = _tell_json(Stage(story, None if alone else StageAgent, seed=seed))
     else:
         paced = not instant and (speed is not None or sys.stdout.isatty())
         playback = Playback(wiring, (speed or SPEED) if paced else None, verbose)
@@ -101,8 +103,31 @@ def demo(  # noqa: PLR0913 - one for each option
         raise click.exceptions.Exit(1)
 
 
-def _agent(ports: StagePorts) -> Agent:
-    return Agent(world_of(ports), ports.policy, ports.rules, by="fencer@demo")
+class StageAgent(Agent):
+    """The agent as `fencer watch` runs it: each pass is shown, to its part in the election.
+
+    Args:
+        ports: What it gets on the stage.
+        viewers: To whom else passes are shown.
+    """
+
+    def __init__(self, ports: StagePorts, *viewers: Viewer) -> None:
+        self._stage_world = world_of(ports)
+        super().__init__(self._stage_world, ports.policy, ports.rules, by="fencer@demo")
+        election = self._stage_world.election
+        self._viewers = (*viewers, election) if isinstance(election, Campaigns) else viewers
+
+    def tick(self, *args: Any, **options: Any) -> Pass:
+        """Make a pass, and show it; see `Agent.tick`."""
+        try:
+            done = super().tick(*args, **options)
+        except ClusterError as error:
+            for viewer in self._viewers:
+                viewer.failed(str(error))
+            raise
+        for viewer in self._viewers:
+            viewer.passed(sight(done, self._stage_world))
+        return done
 
 
 def world_of(ports: StagePorts) -> World:
@@ -159,7 +184,7 @@ def _tell(playback: Playback, story: Scenario, seed: int, *, alone: bool) -> boo
     if alone:
         return True
     title = "The same with fencer" if first else "With fencer"
-    as_expected = _chapter(playback, Stage(story, _agent, seed=seed), title)
+    as_expected = _chapter(playback, Stage(story, StageAgent, seed=seed), title)
     say()
     hint = TRAP if story.fenced else DEFAULT
     what = "the trap and the refusal" if hint == TRAP else "a VM that really stops"

@@ -21,10 +21,10 @@ OF_HOST = frozenset({Proof.HA_RECOVERY, Proof.HOST_POWER})
 """Proofs that are about a host, and so about every guest there."""
 
 _HOST = "host/"
-"""Before the name of a host that has a slot: a UID has no such character."""
+"""Before a host that has a slot: a UID has no such character."""
 
 Place: TypeAlias = tuple[str, str]
-"""An endpoint, and one of its hosts."""
+"""A hypervisor, by its identity or else its endpoint's name, and one of its hosts: many are called pve1."""
 
 
 def count(
@@ -46,7 +46,7 @@ def count(
         fleet,
         young_fences=places.count(None) + len(hosts),
         young_hosts=hosts,
-        hosts=len({(guest.endpoint, guest.host) for guest in bound if guest.host is not None}),
+        hosts=len({_place(guest, guest.host) for guest in bound if guest.host is not None}),
         tainted=frozenset(node.uid for node in nodes if node.out_of_service is not None),
     )
 
@@ -59,7 +59,7 @@ def slots_for(node: NodeView, evidence: Evidence | None) -> tuple[str, ...]:
         evidence: The reading that proves its guest off.
     """
     host = place(node, evidence)
-    return (node.uid,) if host is None else (node.uid, _HOST + host[1])
+    return (node.uid,) if host is None else (node.uid, _HOST + "/".join(host))
 
 
 def with_slots(fleet: Fleet, slots: Iterable[str]) -> Fleet:
@@ -73,7 +73,7 @@ def with_slots(fleet: Fleet, slots: Iterable[str]) -> Fleet:
     return replace(
         fleet,
         reserved=frozenset(slots) - hosts - fleet.tainted,
-        reserved_hosts=frozenset(slot.removeprefix(_HOST) for slot in hosts),
+        reserved_hosts=frozenset(_read_place(slot.removeprefix(_HOST)) for slot in hosts),
     )
 
 
@@ -86,12 +86,12 @@ def used(fleet: Fleet, node: NodeView, evidence: Evidence | None) -> int:
 def too_many_hosts(fleet: Fleet, policy: Policy, node: NodeView, evidence: Evidence | None) -> bool:
     """Whether this node's host would be one more than may die within an hour."""
     host, dead = place(node, evidence), dead_hosts(fleet)
-    return host is not None and host[1] not in dead and len(dead) >= policy.brake_at_hosts(fleet.hosts)
+    return host is not None and host not in dead and len(dead) >= policy.brake_at_hosts(fleet.hosts)
 
 
-def dead_hosts(fleet: Fleet) -> frozenset[str]:
-    """Name the hosts whose nodes were fenced, or are about to be, because they died."""
-    return fleet.reserved_hosts | {name for _, name in fleet.young_hosts}
+def dead_hosts(fleet: Fleet) -> frozenset[Place]:
+    """Return the hosts whose nodes were fenced, or are about to be, because they died."""
+    return fleet.reserved_hosts | fleet.young_hosts
 
 
 def fits(
@@ -131,7 +131,16 @@ def _ran_on(node: NodeView, guest: GuestRef) -> Place | None:
     binding = node.binding
     bound = binding.guest if isinstance(binding, Binding) and binding.guest.key == guest.key else guest
     host = bound.host or guest.host
-    return None if host is None else (guest.endpoint, host)
+    return None if host is None else _place(bound, host)
+
+
+def _place(guest: GuestRef, host: str) -> Place:
+    return guest.hypervisor or guest.endpoint, host
+
+
+def _read_place(text: str) -> Place:
+    hypervisor, _, host = text.rpartition("/")
+    return hypervisor, host
 
 
 def _young(node: NodeView, utc: str, deleted: Collection[tuple[str, str, str]]) -> bool:

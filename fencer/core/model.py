@@ -770,7 +770,7 @@ class Fleet:
         silent: How many of them are silent; all, unless somebody whose lease was read is heard.
         young_fences: Fences of ours younger than an hour whose guest is not absent; all those of a host that
             died count once.
-        young_hosts: Endpoint and name of each such host.
+        young_hosts: Hypervisor and name of each such host.
         hosts: On how many hosts nodes run, as far as that is told.
         reserved: Further nodes, by UID, that an agent is about to fence.
         reserved_hosts: Hosts whose nodes an agent is about to fence because they died.
@@ -788,7 +788,7 @@ class Fleet:
     young_hosts: frozenset[tuple[str, str]] = frozenset()
     hosts: int = 0
     reserved: frozenset[str] = frozenset()
-    reserved_hosts: frozenset[str] = frozenset()
+    reserved_hosts: frozenset[tuple[str, str]] = frozenset()
     tainted: frozenset[str] = frozenset()
     last_stop_age_s: float | None = None
     stalled: frozenset[str] = frozenset()

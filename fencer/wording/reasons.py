@@ -122,8 +122,7 @@ TEXTS: dict[Reason, Text] = {
     Reason.QUORUM_AT_RISK: Text("stopping it might cost etcd its quorum", "more healthy control-plane nodes"),
     Reason.BRAKE: Text(
         "too many nodes are fenced already",
-        "an older fence lifted or an hour old, a higher `max_fenced` or `max_fenced_hosts`, or --over-brake "
-        "WHY",
+        "an older fence lifted or an hour old, a higher `max_fenced`, or --over-brake WHY",
     ),
     Reason.ALL_NODES_SILENT: Text(
         "every node is silent, so the path to them is suspect", "one node that is heard"

@@ -54,11 +54,11 @@ class TestSlots:
 
     def test_a_proof_about_a_guest_needs_one_slot_and_one_about_its_host_two(self):
         assert slots_for(NODE, OFF) == ("x",)
-        assert slots_for(NODE, BY_HOST) == ("x", "host/pve1")
+        assert slots_for(NODE, BY_HOST) == ("x", "host/lab/pve1")
 
     def test_a_hosts_slot_is_no_nodes(self):
-        fleet = with_slots(FLEET, {"host/pve1", "c"})
-        assert (fleet.reserved, dead_hosts(fleet)) == ({"c"}, {"pve1"})
+        fleet = with_slots(FLEET, {"host/lab/pve1", "c"})
+        assert (fleet.reserved, dead_hosts(fleet)) == ({"c"}, {("lab", "pve1")})
 
 
 class TestHosts:
@@ -96,8 +96,20 @@ class TestHosts:
         assert not too_many_hosts(fleet, ARMED, NODE, OFF)
 
     def test_a_host_that_another_agent_is_about_to_count_counts(self):
-        assert not fits(Fleet(nodes=99, hosts=3), ARMED, NODE, BY_HOST, {"host/other"})
-        assert fits(Fleet(nodes=99, hosts=3), ARMED, NODE, BY_HOST, {"host/pve1"})
+        assert not fits(Fleet(nodes=99, hosts=3), ARMED, NODE, BY_HOST, {"host/lab/other"})
+        assert fits(Fleet(nodes=99, hosts=3), ARMED, NODE, BY_HOST, {"host/lab/pve1"})
+
+    def test_hosts_of_one_name_on_two_hypervisors_are_two(self):
+        """Every other Proxmox cluster has a pve1."""
+        fleet = Fleet(nodes=99, hosts=4, young_hosts=frozenset({("other", "pve1"), ("other", "pve2")}))
+        assert too_many_hosts(fleet, ARMED, NODE, BY_HOST)
+        assert not fits(Fleet(nodes=99, hosts=3), ARMED, NODE, BY_HOST, {"host/other/pve1"})
+
+    def test_a_hypervisor_counts_by_its_identity_whatever_agents_call_it(self):
+        ours = replace(HERE, hypervisor="pve:ca/1")
+        node = replace(NODE, binding=Binding(ours, ()))
+        assert slots_for(node, BY_HOST) == ("x", "host/pve:ca/1/pve1")
+        assert dead_hosts(with_slots(FLEET, slots_for(node, BY_HOST))) == {("pve:ca/1", "pve1")}
 
     def test_hosts_are_those_where_nodes_are_bound(self):
         assert summed(*(fenced_node(f"n{number}", f"pve{number % 3}") for number in range(9))).hosts == 3

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
 from fencer.core.election import DURATION_S, Seat, Tenure
 from fencer.notify.speaker import KEEP_S, Say, says, tenure_of
 from fencer.notify.teller import Others, Teller
+from fencer.ports import Sight
 from fencer.runtime.election import Campaigns
 from fencer.simulation.clock import EPOCH
 from tests.cli.lab import Lab
@@ -72,7 +74,8 @@ class Teams:
             lambda: EPOCH + timedelta(seconds=simulation.clock.now_s()),
             others=Others(campaigns.tenure, tuple(simulation.hypervisors)),
         )
-        return campaigns.steps(), teller
+        seen = Sight({}, tuple(simulation.hypervisors))
+        return (partial(campaigns.passed, seen), *campaigns.steps()), teller
 
     def go_on(self, for_s, *, down=False):
         for _ in range(int(for_s / 2)):

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
-from fencer.cli.demo import world_of
-from fencer.errors import ClusterError
+from fencer.cli.demo import StageAgent
 from fencer.notify.message import Message
 from fencer.notify.teller import Teller
-from fencer.runtime.reconcile import Agent, Pass
-from fencer.runtime.watch import sight
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import Stage, StagePorts
@@ -49,7 +45,7 @@ class Told:
             yield f"{at_s:7.0f} s {sign}[{message.told_as}] {message.title}"
             yield from (f"            {line}" for line in message.text.splitlines())
 
-    def _agent(self, ports: StagePorts) -> _TellingAgent:
+    def _agent(self, ports: StagePorts) -> StageAgent:
         if ports.journal is not None:
             ports = replace(ports, journal=None)
         clock = ports.clock
@@ -60,23 +56,4 @@ class Told:
             lambda: EPOCH + timedelta(seconds=clock.now_s()),
             self.standing,
         )
-        return _TellingAgent(ports, teller)
-
-
-class _TellingAgent(Agent):
-    """The agent as ``fencer watch`` runs it: each pass is shown."""
-
-    def __init__(self, ports: StagePorts, teller: Teller) -> None:
-        self._ports_world = world_of(ports)
-        super().__init__(self._ports_world, ports.policy, ports.rules)
-        self._teller = teller
-
-    def tick(self, *args: Any, **options: Any) -> Pass:
-        """Make a pass, and show it."""
-        try:
-            done = super().tick(*args, **options)
-        except ClusterError as error:
-            self._teller.failed(str(error))
-            raise
-        self._teller.passed(sight(done, self._ports_world))
-        return done
+        return StageAgent(ports, teller)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fencer.cli.demo import world_of
+from fencer.cli.demo import StageAgent
 from fencer.core.policy import AfterStop, Policy, ResumedGuest, SavedGuest, UnresponsiveGuest
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.scenario import ARMED
@@ -28,4 +28,4 @@ RECIPES: dict[str, Policy] = {
 
 def real_agent(ports: StagePorts) -> Agent:
     """Build what `fencer watch` runs."""
-    return Agent(world_of(ports), ports.policy, ports.rules)
+    return StageAgent(ports)

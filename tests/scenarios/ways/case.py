@@ -17,7 +17,9 @@ from fencer.core.model import Intent, Judged, Reason
 from fencer.core.policy import Policy
 from fencer.errors import FencerError
 from fencer.ports import Cluster, Hypervisor
+from fencer.runtime.election import Campaigns
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.watch import sight
 from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape
 from fencer.simulation.controllers import Timing
@@ -92,6 +94,8 @@ class Case(Lab):
             self.said, wait_s = str(error), self.policy.poll_s
         else:
             self.judged, wait_s = done.judged.get(self.node), done.recheck_s
+            if isinstance(self.election, Campaigns):
+                self.election.passed(sight(done, self._world()))
         self.simulation.clock.wait(max(0.05, wait_s))
 
     @property
