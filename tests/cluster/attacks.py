@@ -1035,6 +1035,11 @@ ROWS = (
                 },
                 "metadata.ownerReferences",
             ),
+            (
+                "fill it, so that agents cannot write there what they share",
+                {"metadata": {"annotations": {"fencer.dev/later": "x" * 200_000}}},
+                "may not fill the annotations",
+            ),
             ("hold it for an hour", {"spec": {"leaseDurationSeconds": 3600}}, "15 seconds at most"),
             ("hold it for ever", {"spec": {"leaseDurationSeconds": None}}, "15 seconds at most"),
             (

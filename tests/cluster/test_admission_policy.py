@@ -181,6 +181,20 @@ def test_a_fence_goes_through_where_a_kubelet_forged_a_long_record(guarded, pati
     assert min(written) < 4 * min(forged)
 
 
+@pytest.mark.parametrize("key", [keys.PAUSE, keys.EXCLUDE, keys.BINDING])
+def test_a_kubelet_makes_no_node_with_fencers_words_on_it(guarded, key):
+    """A kubelet registers its own Node, when there is none: after somebody has deleted it."""
+    name = "made-by-its-kubelet"
+    user = f"system:node:{name}"
+    made = {"metadata": {"name": name, "annotations": {key: "forged"}}}
+    groups = ("system:nodes", "system:authenticated")
+    answer = guarded.request("POST", NODES, made, user=user, groups=groups)
+    assert f"a kubelet may not change {key}" in answer.body["message"]
+    del made["metadata"]["annotations"][key]
+    answer = guarded.request("POST", f"{NODES}?dryRun=All", made, user=user, groups=groups)
+    assert answer.status == 201, answer.body
+
+
 @pytest.mark.parametrize("part", ["", "/status"], ids=["node", "status"])
 @pytest.mark.parametrize(
     "notes",
