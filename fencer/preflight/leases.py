@@ -45,6 +45,10 @@ def judge(path: Path, info: ClusterInfo, leases: Sequence[LeaseFacts]) -> Findin
     if unknown:
         text = "whether the Leases are there is not known"
         return Finding("leases", about, Level.WARN, text, (), tuple(unknown))
+    strange = tuple(_held_by_strangers(leases))
+    if strange:
+        text = "a Lease is held by somebody of whom no pass is known: nobody gives orders there"
+        return Finding("leases", about, Level.WARN, text, (), strange)
     return Finding("leases", about, Level.OK, "; ".join(_holders(leases)))
 
 
@@ -59,6 +63,16 @@ def _troubles(lease: LeaseFacts) -> Iterator[str]:
 def _which(lease: LeaseFacts) -> str:
     of = f" of {', '.join(map(printable, lease.endpoints))}" if lease.endpoints else ""
     return f"lease {lease.name}{of}"
+
+
+def _held_by_strangers(leases: Sequence[LeaseFacts]) -> Iterator[str]:
+    """Name the Leases whose holder has not written itself as an agent that makes passes."""
+    for cluster in (lease for lease in leases if lease.agents is not None and not lease.endpoints):
+        known = cluster.agents.there(cluster.utc) if cluster.agents else ()
+        there = {agent.instance for agent in known}
+        for lease in leases:
+            if lease.holder and lease.holder.rpartition("/")[2] not in there:
+                yield f"{_which(lease)}: {printable(lease.holder)}"
 
 
 def _holders(leases: Sequence[LeaseFacts]) -> Iterator[str]:

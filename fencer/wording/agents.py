@@ -11,6 +11,7 @@ from fencer.core.text import age, listing, printable
 NOBODY = "NO AGENT RUNS: nobody fences"
 NOT_COUNTED = "an agent in mode observe is not counted"
 LEASES_MEND = "`fencer setup kubernetes --config CONFIG | kubectl apply -f -` mends that"
+_UNLED = "gives no power orders yet (`fencer check` says why, if that lasts)"
 _OURS = "fencer@"
 
 
@@ -39,7 +40,7 @@ def who_is_there(there: Sequence[AgentRecord], utc: str) -> str:
     first, rest = (holders, others) if holders else (others[:1], others[1:])
     words = [_at_work(agent, utc, where=len(holders) > 1) for agent in first]
     noun = "agent" if len(words) == 1 else "agents"
-    unled = "" if holders else ", gives no power orders yet"
+    unled = "" if holders else f", {_UNLED}"
     standby = listing([agent.by.removeprefix(_OURS) for agent in rest], 4)
     return f"{noun} {' · '.join(words)}{unled}{f' · standby {standby}' if rest else ''}"
 

@@ -28,10 +28,21 @@ def lab():
 
 
 def test_where_all_are_there_it_is_said_who_holds_them(lab):
+    lab.calls_roll("fencer@pve2", "9a8b7c6d")
     lab.simulation.leases.hold(OTHER, "fencer@pve2/1f0c2d3e/9a8b7c6d")
     row = findings(lab)[0]["leases"]
     assert (row["level"], row["about"]) == ("ok", "fencer-cluster, 2 hypervisors")
     assert row["note"] == "lab: held by nobody; other: held by fencer@pve2"
+
+
+@pytest.mark.parametrize("holder", ["fencer@pve2/1f0c2d3e/11111111", "somebody"])
+def test_a_holder_of_whom_no_pass_is_known_is_a_warning(lab, holder):
+    """It hangs, has just died, or is no fencer at all: nobody else gets the Lease while it is renewed."""
+    lab.calls_roll("fencer@pve2", "9a8b7c6d")
+    lab.simulation.leases.hold(OTHER, holder)
+    row = findings(lab)[0]["leases"]
+    assert (row["level"], row["points"]) == ("warn", [f"lease {OTHER} of other: {holder}"])
+    assert "of whom no pass is known" in row["note"]
 
 
 @pytest.mark.parametrize("how", ["missing", "not to be written", "not to be read"])

@@ -31,7 +31,8 @@ def test_where_several_give_orders_it_is_said_where():
 def test_before_anybody_holds_a_lease_it_is_said_so():
     third = replace(PVE1, by="fencer@pve3")
     assert who_is_there([PVE1, third], NOW) == (
-        "agent fencer@pve1 armed, last pass 1 s ago, gives no power orders yet · standby pve3"
+        "agent fencer@pve1 armed, last pass 1 s ago, gives no power orders yet (`fencer check` says why, "
+        "if that lasts) · standby pve3"
     )
 
 
