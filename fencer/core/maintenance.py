@@ -21,6 +21,8 @@ from fencer.core.times import parse_utc
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _MIDNIGHT = "24:00"
+_NO_ONE_ZONE = frozenset({"localtime", "posixrules", "Factory"})
+"""Names that mean other hours on another machine, or none."""
 _DAY, _MINUTE = timedelta(days=1), timedelta(minutes=1)
 
 
@@ -78,6 +80,11 @@ class Window:
             return None
         return max((end for start, end in spans if start <= moment < end), default=None)
 
+    def until_utc(self, utc: str) -> str:
+        """Return the same as a text, RFC 3339; empty: it is not open."""
+        until = self.until(utc)
+        return "" if until is None else f"{until:%Y-%m-%dT%H:%M:%SZ}"
+
     def __str__(self) -> str:
         """Say it for people: ``maintenance window sat, sun 02:00-04:00 Europe/Berlin (backups)``."""
         days = f"{', '.join(self.days)} " if self.days else ""
@@ -109,8 +116,10 @@ def zone_named(name: str) -> ZoneInfo:
     """Return a time zone.
 
     Raises:
-        ValueError: this machine knows none of that name.
+        ValueError: this machine knows none of that name, or another machine another one.
     """
+    if name in _NO_ONE_ZONE:
+        raise ValueError(f"{name!r} is not the same time zone on every machine: name it, like Europe/Berlin")
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:  # a folder, or no path at all
@@ -148,8 +157,7 @@ def window_for(node: str, windows: tuple[Window, ...], utc: str) -> Window | Non
 def told(windows: tuple[Window, ...], utc: str) -> tuple[str, ...]:
     """Say for people which windows are open, for which nodes, and until when; arguments as `windows_at`."""
     return tuple(
-        f"{window}: fencer begins nothing by itself on {', '.join(window.nodes) or 'any node'} "
-        f"until {until:%Y-%m-%dT%H:%M:%SZ}"
+        f"{window}: fencer begins nothing by itself on {', '.join(window.nodes) or 'any node'} until {until}"
         for window in windows
-        if (until := window.until(utc)) is not None
+        if (until := window.until_utc(utc))
     )

@@ -63,11 +63,11 @@ def judge(
     if answers and older:
         text = f"{OLDER}: what it does follows the earlier one"
         again = f"systemctl restart {shlex.quote(unit)}"
-        return Finding("agent", f"{unit}.service", Level.WARN, text, (again,))
+        return Finding("agent", f"{unit}.service", Level.WARN, text, (again,), idle=OLDER)
     if answers:
         return Finding("agent", f"{unit}.service", Level.OK, "answers on this machine")
     starts = f"systemctl enable --now {shlex.quote(unit)}"
-    level, text = Level.WARN, f"{NOBODY}; unless one runs elsewhere, nothing is fenced"
+    level, text, idle = Level.WARN, f"{NOBODY}; unless one runs elsewhere, nothing is fenced", NOBODY
     if elsewhere:
-        level, text, starts = Level.NOTE, f"{NOBODY}; one runs elsewhere", ""
-    return Finding("agent", f"{unit}.service", level, text, tuple(filter(None, (starts,))))
+        level, text, idle, starts = Level.NOTE, f"{NOBODY}; one runs elsewhere", "", ""
+    return Finding("agent", f"{unit}.service", level, text, tuple(filter(None, (starts,))), idle=idle)

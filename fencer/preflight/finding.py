@@ -26,6 +26,7 @@ class Finding:
         note: What was seen.
         tries: What to try, a line each.
         points: What is wrong with it, where that is more than one thing: a sentence each.
+        idle: What of it the verdict says to who believes to be guarded: "armed, but …"; empty: nothing.
     """
 
     what: str
@@ -34,3 +35,4 @@ class Finding:
     note: str = ""
     tries: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
+    idle: str = ""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fencer.core import pause
 from fencer.core.doubt import WORDS
+from fencer.core.maintenance import Window, told
 from fencer.core.model import FenceMark, Observation, Unreadable
 from fencer.core.policy import Policy
 from fencer.core.text import age, count, listing
@@ -31,6 +32,7 @@ def judge(policy: Policy, nodes: NodeFacts) -> Iterator[Finding]:
         yield Finding("unreadable", about, Level.WARN, "; ".join(scene.malformed))
     yield from _notes(observations, scene.utc)
     yield from _kept_off(observations, scene)
+    yield from _maintenance(policy.maintenance, [one.node.name for one in observations], scene.utc)
     brake = policy.brake_at(len(observations))
     yield Finding("brake", f"at {count(brake, 'fence')} of {count(len(observations), 'node')}")
 
@@ -86,12 +88,27 @@ def _paused(observations: Sequence[Observation], utc: str) -> Iterator[tuple[str
 def _kept_off(observations: Sequence[Observation], scene: Scene) -> Iterator[Finding]:
     if scene.paused_why is not None:
         text = f"fencing is paused: {scene.paused_why}"
-        yield Finding("pause", "all nodes", Level.WARN, text, ("fencer resume",))
+        tries = ("fencer resume",)
+        yield Finding("pause", "all nodes", Level.WARN, text, tries, idle="fencing is paused")
     for name, why in _paused(observations, scene.utc):
-        yield Finding("pause", name, Level.WARN, f"fencing is paused: {why}", (f"fencer resume {name}",))
-    for window in scene.windows:
-        yield Finding("maintenance", "", Level.NOTE, window)
+        text, tries = f"fencing is paused: {why}", (f"fencer resume {name}",)
+        yield Finding("pause", name, Level.WARN, text, tries, idle="fencing of some nodes is paused")
     excluded = [one.node.name for one in observations if one.node.excluded]
     if excluded:
         about = count(len(excluded), "node")
         yield Finding("excluded", about, Level.NOTE, f"by annotation: {listing(excluded)}")
+
+
+def _maintenance(windows: Sequence[Window], names: Sequence[str], utc: str) -> Iterator[Finding]:
+    """Tell which windows are open, and which never mean a node: theirs may be misspelt."""
+    for window in windows:
+        about = ", ".join(window.nodes) or "all nodes"
+        meant = [name for name in names if window.means(name)]
+        if names and not meant:
+            text = f"{window}: no node has such a name, so it keeps fencer from nothing"
+            yield Finding("maintenance", about, Level.WARN, text, (f"names such as {listing(names, 5)}",))
+            continue
+        which = "" if len(meant) == len(names) else " for some nodes"
+        idle = f"a maintenance window is open{which} until {window.until_utc(utc)}"
+        for text in told((window,), utc):
+            yield Finding("maintenance", about, Level.NOTE, text, idle=idle)

@@ -8,12 +8,9 @@ from typing import Any
 
 from fencer.core.policy import Mode
 from fencer.core.text import count, printable
-from fencer.preflight.agent import NOBODY, OLDER
 from fencer.preflight.finding import Finding, Level
 
 ACTS = "Ready, and armed: `fencer watch` acts."
-IDLE = {"agent": (NOBODY, OLDER), "pause": ("fencing is paused",)}
-"""What a warning means for who believes to be guarded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +40,7 @@ class Report:
         if self.failed:
             ready = f"Not ready to be armed: {', '.join(self.failed)}."
         elif self.mode is Mode.ARMED:
-            warned = [one for one in self.findings if one.level is Level.WARN]
-            idle = [text for one in warned for text in IDLE.get(one.what, ()) if one.note.startswith(text)]
+            idle = dict.fromkeys(one.idle for one in self.findings if one.idle)
             ready = f"Ready, and armed, but {' and '.join(idle)}." if idle else ACTS
         else:
             ready = f"Ready to be armed: `mode: armed` in {self.path}."

@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fencer.core.identity import still_bound
-from fencer.core.model import OUT_OF_SERVICE, Cordon, Doubted, Evidence, Intent, Judged, Reason, Verdict
+from fencer.core.model import (
+    OUT_OF_SERVICE,
+    Cordon,
+    Doubted,
+    Evidence,
+    Intent,
+    Judged,
+    PowerState,
+    Reason,
+    Verdict,
+)
 from fencer.core.text import age, printable, unticked
 from fencer.core.word import WORD_LASTS_S, word_over
 from fencer.wording.foresight import NEVER_WRITTEN
@@ -120,6 +130,7 @@ OF_A_FENCE: dict[Reason, str] = {
         "`mode: armed` in {path}; or `fencer fence {node}`, which clears what is left, and `fencer unfence "
         "{node}`, once it is back"
     ),
+    Reason.MAINTENANCE: "`fencer unfence {node}`, once it is back, does not wait for its end",
 }
 """Other words if the node is fenced already."""
 
@@ -178,6 +189,8 @@ def what_helps(judged: Judged, path: str) -> Iterator[str]:
     """
     decision, name = judged.decision, unticked(judged.observation.node.name)
     fenced = fenced_age(judged.observation) is not None
+    if decision.reason is Reason.MAINTENANCE and _is_well(judged):
+        return
     if judged.untold and decision.reason in NEVER_WRITTEN:
         yield IN_MIND_WAY
         yield from ways_out(judged, path)
@@ -227,6 +240,13 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
         bound = unticked(old.uuid) if old else ""
         way = way.format(node=unticked(node.name), path=unticked(path), guest=unticked(named), bound=bound)
         yield f"Try: {way}."
+
+
+def _is_well(judged: Judged) -> bool:
+    """Whether nothing is to be done about a node, by nobody."""
+    node, evidence = judged.observation.node, judged.observation.evidence
+    runs = evidence is not None and evidence.power_state is PowerState.RUNNING
+    return node.ready is True and runs and fenced_age(judged.observation) is None
 
 
 def _filed(evidence: Evidence) -> bool:

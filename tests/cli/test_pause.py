@@ -289,6 +289,22 @@ def test_status_explain_and_check_show_until_when_and_by_whom():
     assert "fencing is paused: its disks move (by admin@desk)" in " ".join(lab.run("check").output.split())
 
 
+def test_in_a_window_only_who_is_not_well_is_told_what_to_type():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    lab.policy = Policy(mode=Mode.ARMED, maintenance=(Window("00:00", "24:00", "UTC"),))
+    told = lab.run("explain", "k8s-2").output
+    assert "maintenance window 00:00-24:00 UTC" in told
+    assert "Try:" not in told
+    dead(lab)
+    told = lab.run("explain", "k8s-2").output
+    assert "Try: `fencer fence k8s-2` does not wait for its end." in told
+    lab.passes(120, watched=True)
+    assert lab.run("fence", "k8s-2", "--yes").exit_code == 0
+    told = lab.run("explain", "k8s-2").output
+    assert "Try: `fencer unfence k8s-2`, once it is back, does not wait for its end." in told
+
+
 def test_status_shows_an_open_window_and_the_agent_waits_for_its_end():
     window = Window("00:00", "24:00", "UTC", nodes=("k8s-2",), why="new disks")
     lab = dead(Lab())

@@ -5,6 +5,8 @@ from pathlib import Path
 import yaml
 
 FOLDER = Path(__file__).parents[2] / "config" / "deploy"
+EXAMPLE = "credentials.yaml"
+"""No apply may touch credentials, so no kustomization names it."""
 KUSTOMIZATION = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
 
 

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from tests.deploy.kit import KUSTOMIZATION, documents, only, pod
+from tests.deploy.kit import EXAMPLE, KUSTOMIZATION, documents, only, pod
 
 PLURALS = {
     "Namespace": "/api/v1/namespaces",
@@ -14,7 +14,7 @@ PLURALS = {
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/fencer/poddisruptionbudgets",
     "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/fencer/networkpolicies",
 }
-OBJECTS = [(file, one) for file in KUSTOMIZATION["resources"] for one in documents(file)]
+OBJECTS = [(file, one) for file in (*KUSTOMIZATION["resources"], EXAMPLE) for one in documents(file)]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import yaml
 from fencer.cli.watch import ENDING_S
 from fencer.config.load import load
 from fencer.web.settings import PORT
-from tests.deploy.kit import FOLDER, KUSTOMIZATION, only, pod
+from tests.deploy.kit import EXAMPLE, FOLDER, KUSTOMIZATION, documents, only, pod
 
 PODS = {
     "runAsNonRoot": True,
@@ -32,9 +32,10 @@ def containers():
     return [*pod()["containers"], *pod().get("initContainers", [])]
 
 
-def test_the_kustomization_names_every_manifest():
-    files = {path.name for path in FOLDER.glob("*.yaml")} - {"kustomization.yaml"}
+def test_the_kustomization_names_every_manifest_but_the_example_of_the_secret():
+    files = {path.name for path in FOLDER.glob("*.yaml")} - {"kustomization.yaml", EXAMPLE}
     assert sorted(KUSTOMIZATION["resources"]) == sorted(files)
+    assert "Secret" not in {one["kind"] for file in files for one in documents(file)}
 
 
 def test_a_pod_is_nobody_in_particular():
@@ -107,7 +108,7 @@ def test_its_configuration_is_right_and_names_what_the_secret_has(tmp_path: Path
     file.write_text(only("configuration.yaml")["data"]["config.yaml"])
     [mount] = [one for one in containers()[0]["volumeMounts"] if one["name"] == "credentials"]
     named = re.findall(rf"{mount['mountPath']}/(\S+)", file.read_text())
-    assert sorted(named) == sorted(only("credentials.yaml")["stringData"])
+    assert sorted(named) == sorted(only(EXAMPLE)["stringData"])
     assert load(file).journal.file.parent.name != "lib"
     args = containers()[0]["args"]
     assert args[args.index("--config") + 1] == "/etc/fencer/config.yaml"

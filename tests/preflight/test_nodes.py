@@ -59,7 +59,49 @@ def test_a_maintenance_window_that_is_open_is_told():
     lab = Lab(Policy(mode=Mode.ARMED, maintenance=(window,)))
     rows, _ = findings(lab)
     assert "storage" in rows["maintenance"]["note"]
-    assert rows["maintenance"]["level"] == "note"
+    assert (rows["maintenance"]["about"], rows["maintenance"]["level"]) == ("all nodes", "note")
+
+
+WHOLE_DAY = Window("00:00", "24:00", "UTC")
+
+
+@pytest.mark.parametrize(
+    ("window", "told"),
+    [
+        (WHOLE_DAY, "armed, but a maintenance window is open until 2026-01-02T00:00:00Z."),
+        (
+            replace(WHOLE_DAY, nodes=("k8s-*",)),
+            "but a maintenance window is open until 2026-01-02T00:00:00Z.",
+        ),
+        (
+            replace(WHOLE_DAY, nodes=("k8s-2",)),
+            "but a maintenance window is open for some nodes until 2026-01-02T00:00:00Z.",
+        ),
+        (Window("22:00", "23:00", "UTC"), "Ready, and armed: `fencer watch` acts."),
+    ],
+)
+def test_who_is_armed_is_told_in_the_end_that_a_window_is_open_and_until_when(window, told):
+    verdict = findings(Lab(Policy(mode=Mode.ARMED, maintenance=(window,))))[1]["verdict"]
+    assert verdict.endswith(told)
+
+
+def test_a_window_that_means_no_node_is_a_warning_also_while_it_is_closed():
+    window = Window("22:00", "23:00", "UTC", nodes=("k3s-*", "db-1"))
+    rows, told = findings(Lab(Policy(mode=Mode.ARMED, maintenance=(window,))))
+    row = rows["maintenance"]
+    assert (row["level"], row["about"]) == ("warn", "k3s-*, db-1")
+    assert row["note"].endswith("no node has such a name, so it keeps fencer from nothing")
+    assert row["try"] == ["names such as k8s-1, k8s-2, k8s-3"]
+    assert told["verdict"].endswith("acts.")
+
+
+def test_two_nodes_that_are_paused_are_one_thing_to_say_in_the_end():
+    lab = Lab()
+    for name in ("k8s-2", "k8s-3"):
+        node = lab.simulation.api.nodes[name]
+        node.annotations[keys.PAUSE] = "disk is swapped"
+        lab.simulation.api.changed(node)
+    assert findings(lab)[1]["verdict"].endswith("armed, but fencing of some nodes is paused.")
 
 
 def notes(lab):
