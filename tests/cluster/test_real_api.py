@@ -383,6 +383,6 @@ def test_a_node_whose_annotations_are_full_is_named_with_the_way_out(backstage, 
     backstage.make_node("full")
     backstage.annotate_node("full", "example.com/a", "x" * (262_144 - 400))
     with pytest.raises(
-        ClusterProtocol, match=r"422: .* The annotations of full are full: .* nodes full KEY-`"
+        ClusterProtocol, match=r"422: .* The annotations of full are full: .* node full KEY-`"
     ):
         account.bind(account.fact("full").node, Binding(GuestRef("lab", "1" * 400, "uuid", "full"), ("b",)))
