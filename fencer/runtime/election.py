@@ -114,7 +114,7 @@ class Campaigns:
     def passed(self, seen: Sight) -> None:
         """See `fencer.ports.Viewer.passed`."""
         self._unsure.update(self._silent - seen.errors.keys())
-        self._silent = frozenset(seen.errors)
+        self._silent = frozenset(self._hypervisors.keys() & seen.errors.keys())
         self._futile = frozenset(
             judged.decision.guest.endpoint
             for judged in seen.judged.values()

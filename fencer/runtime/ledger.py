@@ -79,6 +79,8 @@ class SharedLedger:
     ) -> None:
         """Reserve a slot of the brake; and with the same write for those that wait for one, if there is.
 
+        Where the ledger cannot be read or written, and that is certain, an agent counts for itself.
+
         Args:
             slots: Those that the node needs which is about to be fenced.
             utc: The API server's clock.
@@ -87,7 +89,7 @@ class SharedLedger:
 
         Raises:
             ClusterConflict: there is none any more.
-            ClusterUnreachable, ClusterProtocol: it is not known whether there is one.
+            ClusterUnreachable: it is not known whether there is one.
         """
 
         def entry(ledger: Ledger) -> Ledger | None:
@@ -122,7 +124,8 @@ class SharedLedger:
             The order that was noted before; None: there was none.
 
         Raises:
-            As `reserve`.
+            ClusterConflict: another agent has just given one.
+            ClusterError: any other of its subclasses: that could not be told, or not be written.
         """
         before: list[PowerOrder | None] = [None]
 
@@ -139,7 +142,7 @@ class SharedLedger:
         """Take note that an order was not carried out: the next one need not wait for it.
 
         Raises:
-            As `reserve`.
+            As `take_window`.
         """
 
         def entry(ledger: Ledger) -> Ledger | None:
