@@ -190,6 +190,7 @@ def of_decision(seen: Observation, decision: Decision) -> dict[str, Any]:
         "reason": decision.reason.value,
         "text": decision_text(decision),
         "guest": str(decision.guest) if decision.guest else None,
+        "ready": seen.node.ready,
         "checks": [asdict(check) for check in decision.checks],
         "actions": [action_word(action, ok=True) for action in decision.actions],
     }

@@ -12,8 +12,11 @@ from typing import Any
 from fencer.core.done import Done, Happened, Tainted
 from fencer.core.model import Decision, Deed, NodeView, Reason, Verdict
 from fencer.reporting.repeats import Repeats
+from fencer.wording.conditions import AT_EASE
 from fencer.wording.reports import (
     action_word,
+    back_unheeded,
+    fell_unheeded,
     fenced_text,
     is_alarming,
     is_link,
@@ -43,6 +46,8 @@ class LogReporter:
         """UIDs of nodes of which people were told that something is wrong."""
         self._complete: set[str] = set()
         """UIDs of nodes of which people were told that their fence is complete."""
+        self._fallen: set[str] = set()
+        """UIDs of nodes of which people were told that they fell while fencing is paused."""
 
     def decided(self, node: NodeView, decision: Decision) -> None:
         """See `fencer.ports.Reporter.decided`."""
@@ -59,6 +64,13 @@ class LogReporter:
             if node.uid in self._fences:
                 tainted, at_s = self._fences.pop(node.uid)
                 text, level = fenced_text(tainted, self._now_s() - at_s), logging.WARNING
+        if fell_unheeded(decision, node):
+            self._fallen.add(node.uid)
+        elif node.uid in self._fallen:
+            self._fallen.discard(node.uid)
+            if decision.reason in AT_EASE:
+                self._in_trouble.discard(node.uid)
+                text, level = back_unheeded(decision, node), logging.INFO
         self._log(text, level, facts)
 
     def _level(self, node: NodeView, decision: Decision) -> int:
@@ -70,7 +82,7 @@ class LogReporter:
             self._in_trouble.discard(node.uid)
             return logging.INFO if told else logging.DEBUG
         unheard = decision.reason is Reason.NODE_READY and node.uid not in self._in_trouble
-        if is_link(decision) or unheard:  # its guest runs, as far as was told: that may pass by itself
+        if is_link(decision, node) or unheard:  # its guest runs, as far as was told: that may pass by itself
             return logging.DEBUG
         if decision.reason is Reason.PODS_CLEARED and node.uid in self._complete:
             return logging.DEBUG

@@ -42,6 +42,7 @@ from fencer.runtime.memory import Scene
 from fencer.runtime.observe import Observer
 from fencer.runtime.shared import Shared
 from fencer.runtime.world import World
+from fencer.wording.conditions import AT_EASE
 from fencer.wording.reasons import says
 
 STEPS = 64
@@ -413,7 +414,7 @@ class Agent:
         return done
 
     def _tell(self, seen: Observation, decision: Decision) -> None:
-        now, node = _news(decision), seen.node
+        now, node = _news(seen.node, decision), seen.node
         if decision.reason in NO_NEWS or self._told.get(node.uid) == now:
             return
         first = node.uid not in self._told
@@ -451,13 +452,16 @@ def _long_gone(observation: Observation) -> bool:
     return late and not observation.close and observation.looked_s >= LOOK_AGAIN_S
 
 
-def _news(decision: Decision) -> tuple[Verdict, Reason, str]:
+def _news(node: NodeView, decision: Decision) -> tuple[Verdict, Reason, str]:
     """Return what makes a decision news; what would be done is part of it, but not to how many objects.
 
-    That a healthy node's guest cannot be read is told once, of its endpoint.
+    That a healthy node's guest cannot be read is told once, of its endpoint. While fencing is paused, a node
+    that falls is refused as before: that it is not Ready any more is the news.
     """
     if decision.reason is Reason.BLIND:
         return decision.verdict, Reason.NODE_HEALTHY, ""
+    if decision.reason in AT_EASE:
+        return decision.verdict, decision.reason, "" if node.ready is True else "not Ready"
     deed = says(decision).partition(":")[0] if decision.reason is Reason.OBSERVE_MODE else ""
     return decision.verdict, decision.reason, deed
 

@@ -143,7 +143,7 @@ class Board:
             self._count_refusal(case, node, decision)
             self._time(case, node, decision, now_s)
             unheard = decision.reason is Reason.NODE_READY and not case.steps
-            if not (is_link(decision) or unheard or decision.reason in NO_CASE):
+            if not (is_link(decision, node) or unheard or decision.reason in NO_CASE):
                 self._told(Step(now, node.name, text, loud), case)
 
     def acted(self, node: NodeView, action: Deed, done: Done) -> None:

@@ -21,6 +21,7 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.text import age, count
+from fencer.wording.conditions import AT_EASE
 from fencer.wording.events import ACTIONS, NO_CASE
 from fencer.wording.reasons import TEXTS, change, says
 
@@ -41,7 +42,7 @@ LINKS = frozenset(
     }
 )
 """What only leads from one step to the next: the action that follows says as much. A pause is told once, and
-not for each node."""
+not for each node that is Ready."""
 
 LEADS: dict[Verdict, str] = {
     Verdict.WAIT: "not fenced yet: ",
@@ -53,6 +54,9 @@ LEADS: dict[Verdict, str] = {
     Verdict.RECOVERING: "coming back: ",
 }
 """How a line of the log begins that tells of a decision."""
+
+NOT_READY, READY_AGAIN = "not Ready, and ", "Ready again; "
+"""How one begins of a node that falls while fencing is paused, and of one that comes back then."""
 
 ENDS: dict[PowerState | Proof, str] = {
     PowerState.STOPPED: "guest stopped",
@@ -89,7 +93,19 @@ def told_decision(decision: Decision, node: NodeView) -> str:
         lead = ""
     elif fenced and decision.verdict in {Verdict.WAIT, Verdict.REFUSE}:
         lead = "still fenced: "
+    elif fell_unheeded(decision, node):
+        lead = f"{NOT_READY}{lead}"
     return lead + decision_text(decision)
+
+
+def back_unheeded(decision: Decision, node: NodeView) -> str:
+    """Return how the log tells that a node is Ready again, of which it told that it fell while paused."""
+    return f"{READY_AGAIN}{told_decision(decision, node) if node.fenced else says(decision)}"
+
+
+def fell_unheeded(decision: Decision, node: NodeView) -> bool:
+    """Whether a node is not Ready, and nothing follows, because fencing is paused or the node excluded."""
+    return decision.reason in AT_EASE and node.ready is not True
 
 
 def lead_of(verdict: str) -> str:
@@ -131,8 +147,15 @@ def is_loud(decision: Decision) -> bool:
     return decision.verdict in LOUD and decision.reason not in NO_CASE
 
 
-def is_link(decision: Decision) -> bool:
-    """Whether a decision is no news for people, only a step on the way."""
+def is_link(decision: Decision, node: NodeView) -> bool:
+    """Whether a decision is no news for people, only a step on the way.
+
+    Args:
+        decision: The decision.
+        node: The node: that it falls while fencing is paused is news.
+    """
+    if fell_unheeded(decision, node):
+        return False
     waits = decision.verdict is Verdict.FENCED and decision.reason is Reason.AWAITING_BOOT
     return decision.reason in LINKS or waits
 

@@ -101,6 +101,7 @@ def test_a_decision_is_kept_with_its_whole_ladder_and_all_that_was_known(journal
         "reason": "guest_running",
         "text": REFUSED_TEXT,
         "guest": "lab/k8s-4",
+        "ready": None,
         "checks": [
             {"name": "silent", "outcome": "passed", "seen": "lease 52 s old", "needs": "40 s"},
             {"name": "off", "outcome": "failed", "seen": "running (state 1)", "needs": "stopped"},

@@ -42,6 +42,9 @@ CLEARED = Decision(Verdict.FENCED, Reason.PODS_CLEARED)
 COUNTING = Decision(Verdict.WAIT, Reason.COUNTING_SILENCE)
 UNTAINT = UntaintNode(None)
 
+WELL = replace(NODE, ready=True)
+PAUSED = Decision(Verdict.REFUSE, Reason.FENCING_PAUSED)
+
 
 class Told:
     """A log, its reporter, and time that only the test moves on."""
@@ -75,7 +78,9 @@ def told():
         (lambda log: log.decided(NODE, COUNTING), "info"),
         (lambda log: log.decided(NODE, REFUSED), "warning"),
         (lambda log: log.decided(NODE, Decision(Verdict.REFUSE, Reason.NOTHING_TO_CLEAR)), "info"),
-        (lambda log: log.decided(NODE, Decision(Verdict.REFUSE, Reason.FENCING_PAUSED)), "debug"),
+        (lambda log: log.decided(WELL, PAUSED), "debug"),
+        (lambda log: log.decided(NODE, PAUSED), "warning"),
+        (lambda log: log.decided(NODE, Decision(Verdict.REFUSE, Reason.MAINTENANCE)), "info"),
         (lambda log: log.decided(NODE, Decision(Verdict.STOP_FIRST, Reason.GUEST_PAUSED)), "warning"),
         (lambda log: log.decided(NODE, Decision(Verdict.DISCARD_FIRST, Reason.GUEST_SAVED)), "warning"),
         (lambda log: log.decided(NODE, Decision(Verdict.WAIT, Reason.NOT_HELD)), "debug"),
@@ -232,6 +237,22 @@ def test_that_a_node_is_healthy_again_is_news_where_it_was_told_that_it_was_not(
     told.log.decided(NODE, COUNTING)
     told.log.decided(NODE, HEALTHY)
     assert told.last == ("info", "healthy again")
+
+
+def test_a_node_that_falls_while_fencing_is_paused_is_told_and_that_it_is_back(told):
+    told.log.decided(WELL, PAUSED)
+    told.log.decided(NODE, PAUSED)
+    assert told.last[1].startswith("not Ready, and not fenced: fencing is paused; what would change this: ")
+    told.log.decided(WELL, PAUSED)
+    assert told.last == ("info", "Ready again; fencing is paused")
+    told.log.decided(WELL, HEALTHY)
+    assert told.last == ("debug", "healthy again")
+
+
+def test_a_fenced_node_that_is_back_while_fencing_is_paused_is_told_as_still_fenced(told):
+    told.log.decided(replace(NODE, mark=TAINT.mark, taints=OURS), PAUSED)
+    told.log.decided(replace(WELL, mark=TAINT.mark, taints=OURS), PAUSED)
+    assert told.last[1].startswith("Ready again; still fenced: fencing is paused")
 
 
 def test_that_somebody_forgot_a_taint_is_said_of_a_node_that_is_healthy_again(told):
