@@ -27,9 +27,9 @@ from fencer.core.model import Intent, Outcome
 from fencer.core.text import age, count
 from fencer.journal.folding import incidents
 from fencer.journal.headline import headline, moment_of
-from fencer.journal.incidents import NOTES, Incident
+from fencer.journal.incidents import NOTES, Incident, ready_unheeded
 from fencer.journal.rows import BY_HAND, Entry, Kind
-from fencer.wording.reports import lead_of
+from fencer.wording.reports import NOT_READY, lead_of
 
 MOST = 40
 """So many incidents are listed, unless --all says otherwise."""
@@ -114,7 +114,7 @@ def show_list(shown: Sequence[Incident], zone: datetime) -> None:
             say(click.style(day, fg=FAINT))
         told = headline(one, moment_of(one, zone.tzinfo))
         text = f"{began:%H:%M} {clean(one.node)} {clean(told)} ({clean(one.id)})"
-        colour = BAD if one.tainted is None and one.refusal is not None else None
+        colour = BAD if one.fence is None and one.refusal is not None else None
         for line in table([["", Cell(text, colour)]], gap=2):
             say(line)
 
@@ -147,7 +147,7 @@ def _timeline(incident: Incident, zone: datetime) -> Iterator[list[Cell | str]]:
     for number, one in enumerate(incident.entries):
         word, text, colour = _step(one, incident.entries[number + 1 :])
         proves = one.kind is Kind.DECISION and bool(PROVED & set(one.body.get("actions") or ()))
-        says = str(one.body.get("text", "")) if one.kind is Kind.DECISION else ""
+        says = f"{_readiness(one)}{one.body.get('text', '')}" if one.kind is Kind.DECISION else ""
         if not word or (says and says == told and not proves):
             continue  # agent and command, side by side, see the same
         told = says or told
@@ -181,7 +181,7 @@ def _step(one: Entry, later: Sequence[Entry]) -> tuple[str, str, str | None]:  #
         case Kind.DECISION:
             verdict = str(body.get("verdict"))
             lead = lead_of(verdict) if body.get("intent") in FENCING else ""
-            return "seen", lead + text, BAD if verdict == "refuse" else None
+            return "seen", _readiness(one) + lead + text, BAD if verdict == "refuse" else None
         case Kind.INTENT if not _is_answered(one, later):
             return (
                 "meant",
@@ -200,6 +200,12 @@ def _step(one: Entry, later: Sequence[Entry]) -> tuple[str, str, str | None]:  #
         case Kind.LOST:
             return "lost", f"{count(int(body.get('rows', 0)), 'row')} of the journal, before this one", BAD
     return "", "", None
+
+
+def _readiness(one: Entry) -> str:
+    """Return whether a node is Ready, where nothing else tells it: while fencing is paused."""
+    ready = ready_unheeded(one)
+    return "" if ready is None else "Ready; " if ready else NOT_READY
 
 
 def _deed(body: Mapping[str, Any], text: str) -> tuple[str, str, str | None]:

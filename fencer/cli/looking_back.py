@@ -162,7 +162,7 @@ def as_data(incident: Incident, told: str) -> dict[str, Any]:
         incident: The incident.
         told: Its sentence.
     """
-    moments = {"fenced_at": incident.tainted, "cleared_at": incident.cleared, "lifted_at": incident.lifted}
+    moments = {"fenced_at": incident.fence, "cleared_at": incident.cleared, "lifted_at": incident.lifted}
     return {
         "id": incident.id,
         "node": incident.node,
@@ -173,6 +173,7 @@ def as_data(incident: Incident, told: str) -> dict[str, Any]:
         "cause": incident.cause if incident.decisions else None,
         "told": told,
         **{name: utc(one.at) if one is not None else None for name, one in moments.items()},
+        "fenced_by": incident.fenced_by or None,
         "fenced_in_s": round(incident.seconds(incident.tainted), 1) if incident.tainted else None,
         "cleared_in_s": round(incident.seconds(incident.cleared), 1) if incident.cleared else None,
         "pods": list(incident.pods),

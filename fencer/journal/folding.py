@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from fencer.errors import JournalError
-from fencer.journal.incidents import NOTES, Incident
+from fencer.journal.incidents import NOTES, Incident, ready_unheeded, shows_fence
 from fencer.journal.rows import Entry, Kind
-from fencer.wording.conditions import AT_EASE
 
 LEFT_S = 3600.0
 """A command of which nothing was heard for so long has ended, and nobody wrote that down."""
@@ -26,6 +23,22 @@ class _Open:
     by_command: bool = False
     well: bool = False
     """The newest row about its node says so."""
+    down: bool = False
+    """Its node was fenced, or not Ready while fencing was paused: if it is Ready then, it is back."""
+    stands: bool = False
+    """It carries a fence, whoever set it."""
+
+    def saw(self, entry: Entry, *, ready: bool | None) -> None:
+        """Take note of what a decision says; `ready` as `ready_unheeded` has it."""
+        if ready is None:
+            self.stands = shows_fence(entry)
+        self.down = self.down or self.stands or ready is False
+
+    def did(self, action: object) -> None:
+        """Take note of what was done."""
+        self.fenced = (self.fenced or action == "TaintNode") and action != "UntaintNode"
+        self.stands = (self.stands or action == "TaintNode") and action != "UntaintNode"
+        self.down = self.down or self.fenced
 
 
 def incidents(entries: Iterable[Entry]) -> list[Incident]:
@@ -87,25 +100,28 @@ class _Fold:
 
     def _take_of_node(self, entry: Entry) -> None:
         healthy = entry.kind is Kind.DECISION and entry.body.get("verdict") == "healthy"
+        ready = ready_unheeded(entry)
         one = self._open.get(entry.uid)
         outlived = self._outlived.get((entry.session, entry.uid))
         if one is None and outlived is not None and entry.body.get("action") != "TaintNode":
             outlived.entries.append(entry)
             return
         if one is None:
-            if healthy or entry.body.get("action") in NOTES or _says_nothing(entry):
+            if healthy or entry.body.get("action") in NOTES or ready:
                 return
             one = self._open[entry.uid] = _Open(entry.node, by_command=entry.session in self._commands)
         asked = self._commands.get(entry.session)
         if asked is not None and all(row.number != asked.number for row in one.entries):
             one.entries.append(asked)  # also late: an agent may have written first of what a command did
         one.entries.append(entry)
-        if entry.body.get("action") not in NOTES:
-            one.well = healthy
+        if entry.kind is Kind.DECISION:
+            one.saw(entry, ready=ready)
         if entry.kind is Kind.ACTION and entry.body.get("ok"):
-            action = entry.body.get("action")
-            one.fenced = (one.fenced or action == "TaintNode") and action != "UntaintNode"
-        if healthy and not (one.by_command and one.entries[0].session in self._commands):
+            one.did(entry.body.get("action"))
+        well = healthy or (ready is True and one.down and not one.stands)
+        if entry.body.get("action") not in NOTES:
+            one.well = well
+        if well and not (one.by_command and one.entries[0].session in self._commands):
             self._close(entry.uid, over=True)
 
     def _close(self, uid: str, *, over: bool) -> None:
@@ -161,15 +177,6 @@ class _Fold:
         """Whether a notice is about another node."""
         who = str(entry.body.get("text", "")).partition(": ")[0]
         return who != one.node and any(other.node == who for other in self._open.values())
-
-
-def _says_nothing(entry: Entry) -> bool:
-    """Whether it only tells that fencing is paused, or the node excluded, of a node that is Ready."""
-    if entry.kind is not Kind.DECISION or entry.body.get("reason") not in AT_EASE:
-        return False
-    with suppress(JournalError):  # of another fencer
-        return entry.seen is not None and entry.seen.node.ready is True
-    return False
 
 
 def _id(entries: Sequence[Entry]) -> str:

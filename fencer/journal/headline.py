@@ -19,6 +19,8 @@ def headline(incident: Incident, clock: Callable[[datetime], str]) -> str:
     """
     if incident.tainted is not None:
         return ", ".join((_fenced(incident), *_what_moved(incident), *_afterwards(incident, clock)))
+    if incident.found is not None:
+        return ", ".join((_found(incident), *_afterwards(incident, clock)))
     if incident.commands:
         return _command(incident)
     return ", ".join((_unfenced(incident), *_afterwards(incident, clock)))
@@ -54,6 +56,12 @@ def _fenced(incident: Incident) -> str:
     return f"{drill}{incident.cause} → {done}{by} in {age(took_s)}"
 
 
+def _found(incident: Incident) -> str:
+    """Tell of a fence that somebody else set: when, and all that was cleared, is in their journal."""
+    pods = f", {count(len(incident.pods), 'pod')} cleared here" if incident.pods else ""
+    return f"{incident.cause} → fenced by {incident.fenced_by or 'another agent'}{pods}"
+
+
 def _what_moved(incident: Incident) -> tuple[str, ...]:
     pods = f"{count(len(incident.pods), 'pod')} cleared"
     volumes = (count(incident.volumes, "volume"),) if incident.volumes else ()
@@ -65,8 +73,10 @@ def _afterwards(incident: Incident, clock: Callable[[datetime], str]) -> tuple[s
         return (f"lifted {clock(incident.lifted.at)}",)
     if incident.healthy is not None:
         return (f"healthy again {clock(incident.healthy.at)}",)
-    if incident.tainted is not None:
-        return ("still fenced",)
+    if incident.fence is not None:
+        return ("still fenced",) if incident.stands else ("lifted by somebody else",)
+    if incident.back is not None:
+        return (f"Ready again {clock(incident.back.at)}",)
     return () if incident.over else ("goes on",)
 
 

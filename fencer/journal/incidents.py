@@ -12,9 +12,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from fencer.core.model import PowerState
+from fencer.core.model import FenceMark, PowerState
 from fencer.errors import JournalError
-from fencer.journal.rows import Entry, Kind
+from fencer.journal.rows import BY_HAND, Entry, Kind
+from fencer.wording.conditions import AT_EASE
 
 NOTES = frozenset({"Alarm", "BindNode", "RecordDoubts", "ForgetMark"})
 """What is done without taking anything from anybody: alone it is no incident. See `Incident.deeds`."""
@@ -34,6 +35,12 @@ PROOFS = {"ha_recovery": "host fenced by HA", "host_power": "host without power"
 
 RUNS = frozenset({PowerState.RUNNING, PowerState.UNKNOWN})
 """Readings that tell of no end."""
+
+HOLDS = frozenset({"fenced", "recovering", "unfence"})
+"""Verdicts on a node that carries a fence …"""
+
+LIFTED = frozenset({"settling", "settled"})
+"""… unless this is the reason."""
 
 REFUSED = frozenset({"refuse"})
 """Verdicts after which a person should look."""
@@ -99,8 +106,42 @@ class Incident:
 
     @property
     def tainted(self) -> Entry | None:
-        """The row that tells of the fence; None: it was not fenced."""
+        """The row that tells that it was fenced by whoever writes here; None: it was not."""
         return self._done("TaintNode")
+
+    @cached_property
+    def found(self) -> Entry | None:
+        """The first row that shows a fence of which none here tells that it was set; None: there is none.
+
+        What a command finds is told by what was typed.
+        """
+        if self.tainted is not None or self.entries[0].kind is Kind.COMMAND:
+            return None
+        return next(filter(shows_fence, self.decisions), None)
+
+    @property
+    def fence(self) -> Entry | None:
+        """The first row that tells of a fence, whoever set it; None: it was not fenced."""
+        return self.tainted or self.found
+
+    @property
+    def fenced_by(self) -> str:
+        """Who set the fence, by the row or by its mark; empty: there is none, or that cannot be read."""
+        if self.tainted is not None:
+            return self.tainted.by.removesuffix(BY_HAND)
+        marks = (_mark(one) for one in self.decisions if self.found is not None and shows_fence(one))
+        return next((mark.by.removesuffix(BY_HAND) for mark in marks if mark is not None), "")
+
+    @property
+    def stands(self) -> bool:
+        """Whether the fence stands, as far as the newest decision tells."""
+        newest = self.decisions[-1] if self.decisions else None
+        if self.fence is None or newest is None or newest.number < self.fence.number or shows_fence(newest):
+            return self.fence is not None
+        with suppress(JournalError):  # of another fencer
+            if newest.seen is not None:
+                return newest.seen.node.fenced
+        return newest.body.get("reason") not in LIFTED
 
     @property
     def cleared(self) -> Entry | None:
@@ -110,7 +151,7 @@ class Incident:
 
     @property
     def lifted(self) -> Entry | None:
-        """The row that tells that the fence was lifted; None: it was not."""
+        """The row that tells that the fence was lifted by whoever writes here; None: it was not."""
         return self._done("UntaintNode", last=True)
 
     @property
@@ -118,6 +159,12 @@ class Incident:
         """The row that tells that all was well again; None: that did not come."""
         last = self.decisions[-1] if self.decisions else None
         return last if last is not None and last.body.get("verdict") == "healthy" else None
+
+    @property
+    def back(self) -> Entry | None:
+        """The row that tells that it was Ready again while fencing was paused; None: that did not come."""
+        last = self.decisions[-1] if self.decisions else None
+        return last if self.over and last is not None and ready_unheeded(last) else None
 
     @property
     def refusal(self) -> Entry | None:
@@ -146,7 +193,7 @@ class Incident:
     @property
     def worth_telling(self) -> bool:
         """Whether anything was done or asked for, or a person should have looked, or it goes on."""
-        return bool(self.deeds or self.commands or self.refusal or not self.over)
+        return bool(self.deeds or self.commands or self.refusal or self.found or not self.over)
 
     def seconds(self, until: Entry) -> float:
         """Return how long after its beginning a row was written, in seconds."""
@@ -180,6 +227,34 @@ def seconds_between(earlier: Entry, later: Entry) -> float:
     if earlier.session == later.session:
         return max(0.0, later.at_s - earlier.at_s)
     return max(0.0, (later.at - earlier.at).total_seconds())
+
+
+def shows_fence(entry: Entry) -> bool:
+    """Whether a decision is about a node that carries a fence, whoever set it."""
+    body = entry.body
+    return body.get("verdict") in HOLDS and body.get("reason") not in LIFTED
+
+
+def ready_unheeded(entry: Entry) -> bool | None:
+    """Whether a node is Ready of which a row tells only that fencing is paused, or that it is excluded.
+
+    None: the row tells something else.
+    """
+    if entry.kind is not Kind.DECISION or entry.body.get("reason") not in AT_EASE:
+        return None
+    if "ready" in entry.body:
+        return entry.body["ready"] is True
+    with suppress(JournalError):  # of another fencer
+        return entry.seen is not None and entry.seen.node.ready is True
+    return False
+
+
+def _mark(entry: Entry) -> FenceMark | None:
+    """Return the mark of the fence that a decision knew; None: nothing is kept of it, or anybody wrote it."""
+    with suppress(JournalError):  # of another fencer
+        mark = entry.seen.node.mark if entry.seen is not None else None
+        return mark if isinstance(mark, FenceMark) and mark.signed else None
+    return None
 
 
 def facts_of(entry: Entry) -> dict[str, Any]:

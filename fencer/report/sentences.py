@@ -65,7 +65,7 @@ def _state(rows: Sequence[Sight]) -> str:
 def _middle(incident: Incident, rows: Sequence[Sight], clock: Clock) -> str:
     tainted = incident.tainted
     if tainted is None:
-        return _not_fenced(incident, rows)
+        return _found(incident, clock) or _not_fenced(incident, rows)
     done = tainted.body.get("done") or {}
     for_so_long = f" for {age(done['off_s'])}" if isinstance(done.get("off_s"), int | float) else ""
     why = PROOFS.get(str(done.get("proof")), "it was proven off")
@@ -90,6 +90,14 @@ def _who(incident: Incident, tainted: Entry, clock: Clock) -> str:
     return f"{power}, and" if cut.by == tainted.by else f"{power}. {tainted.by}"
 
 
+def _found(incident: Incident, clock: Clock) -> str:
+    """Tell of a fence that somebody else set; empty: there is none."""
+    if incident.found is None:
+        return ""
+    by = incident.fenced_by or "Another agent"
+    return f"{by} fenced the node, as was seen at {clock(incident.found.at)}."
+
+
 def _not_fenced(incident: Incident, rows: Sequence[Sight]) -> str:
     if incident.refusal is not None:
         text = str(incident.refusal.body.get("text", ""))
@@ -109,10 +117,12 @@ def _end(incident: Incident, clock: Clock) -> str:
         told = f"The fence was lifted at {clock(incident.lifted.at)}" + (f", after {stood}" if stood else "")
         healthy = incident.healthy
         return f"{told}, and the node was healthy at {clock(healthy.at)}." if healthy else f"{told}."
-    if incident.tainted is not None:
+    if incident.healthy is None and incident.fence is not None and incident.stands:
         return f"The node was still fenced at {clock(incident.last)}, when the last row was written."
     if incident.healthy is not None:
         return f"The node was healthy again at {clock(incident.healthy.at)}."
+    if incident.back is not None:
+        return f"The node was Ready again at {clock(incident.back.at)}."
     if incident.code is not None:
         how = "was done" if incident.code == 0 else f"ended with exit code {incident.code}"
         return f"The command {how} at {clock(incident.last)}."

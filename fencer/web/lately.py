@@ -101,7 +101,7 @@ def _lighter(row: Entry) -> Entry:
 
 def _past(told: Sequence[Incident], now: datetime) -> Iterator[Past]:
     for one in reversed(told[-MOST:]):
-        refused = one.tainted is None and one.refusal is not None
+        refused = one.fence is None and one.refusal is not None
         text = printable(headline(one, moment_of(one, now.tzinfo)))
         yield Past(one.id, one.node, one.began.astimezone(now.tzinfo), text, one.over, refused)
 

@@ -5,19 +5,24 @@ import re
 import sqlite3
 import time
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 
 import pytest
 
 from fencer.cli.wire import Wiring
+from fencer.core.maintenance import Window
 from fencer.core.policy import Mode, Policy
 from fencer.journal.reading import entries
 from fencer.journal.rows import Kind
 from fencer.journal.store import Store
+from fencer.reporting.several import SeveralReporters
+from fencer.runtime.reconcile import Agent
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab
 from tests.journal.build import row
+from tests.journal.direct import direct_reporter
 
 
 def told(tmp_path, policy=None):
@@ -416,3 +421,74 @@ def test_a_dry_run_keeps_no_word(tmp_path):
     lab.journal = tmp_path / "journal.db"
     lab.run("fence", "k8s-2", "--dry-run", "--confirm-guest-off", "it burnt")
     assert not lab.journal.exists()
+
+
+def pauses_all(lab):
+    lab.simulation.api.paused_why = "storage work"
+
+
+def pauses_the_node(lab):
+    lab.run("pause", "k8s-2", "--why", "storage work")
+
+
+def opens_a_window(lab):
+    lab.policy = replace(lab.policy, maintenance=(Window("00:00", "24:00", "UTC", why="storage work"),))
+
+
+@pytest.mark.parametrize("pauses", [pauses_all, pauses_the_node, opens_a_window])
+def test_a_node_that_falls_while_fencing_is_paused_is_an_incident(tmp_path, pauses):
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    pauses(lab)
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=40)
+    lab.breaks(What.START, "k8s-2", in_s=200)
+    lab.passes(340, watched=True)
+    [line] = lab.run("history").output.splitlines()[1:]
+    why = "fencing is paused|a maintenance window is open"
+    assert re.search(rf"k8s-2 stopped → not fenced: ({why}).*, Ready again 00:0\d ", line)
+    steps = lab.run("history", "last").output
+    assert "seen  not Ready, and not fenced: " in steps
+    assert "seen  Ready; not fenced: " in steps
+
+
+class Agents:
+    """Two agents, each with a journal of its own."""
+
+    def __init__(self, folder):
+        self.lab = Lab()
+        self.journals = {name: folder / f"{name}.db" for name in ("pve1", "pve2")}
+        self.agents = {name: self.begin(name) for name in self.journals}
+
+    def begin(self, name):
+        world, by = self.lab._world(), f"fencer@{name}"
+        keeps = direct_reporter(self.journals[name], world.asker, world.clock.now_s, self.lab.wall, by)
+        world = replace(world, reporter=SeveralReporters(world.reporter, keeps), recorder=keeps)
+        return Agent(world, self.lab.policy, self.lab.rules, by=by)
+
+    def passes(self, seconds, first):
+        """Let both look; what is to be done does whoever looks first."""
+        clock = self.lab.simulation.clock
+        until_s = clock.now_s() + seconds
+        order = sorted(self.agents, key=lambda name: name != first)
+        while clock.now_s() < until_s:
+            clock.wait(min(self.agents[name].tick().recheck_s for name in order))
+
+    def lines(self):
+        """What each of them says of k8s-2."""
+        told = (self.lab.run("history", "--journal", str(file)).output for file in self.journals.values())
+        return [re.sub(r"\d+", "N", one.splitlines()[1].partition("k8s-2 ")[2]) for one in told]
+
+
+def test_each_agent_tells_the_fence_that_one_has_set_and_another_one_lifted(tmp_path):
+    two = Agents(tmp_path)
+    two.passes(60, first="pve2")
+    two.lab.breaks(What.PAUSE, "k8s-2")
+    two.passes(120, first="pve2")
+    by_one, by_two = two.lines()
+    assert by_one.startswith("paused → fenced by fencer@pveN, still fenced (")
+    assert by_two.startswith("paused → fenced in NmNs, N pods cleared, N volumes, still fenced (")
+    two.lab.breaks(What.START, "k8s-2")
+    two.passes(140, first="pve1")
+    by_one, by_two = two.lines()
+    assert by_one.startswith("paused → fenced by fencer@pveN, lifted N:N (")
+    assert by_two.startswith("paused → fenced in NmNs, N pods cleared, N volumes, healthy again N:N (")

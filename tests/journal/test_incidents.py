@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fencer.core.model import OUT_OF_SERVICE, Taint
 from fencer.journal.codec import pack
 from fencer.journal.folding import incidents
 from fencer.journal.headline import headline
@@ -116,6 +117,97 @@ def test_a_pause_is_an_incident_only_of_nodes_that_are_down(ready, number):
     told = Told().seen(0, "refuse", "fencing_paused").seen(90, "healthy", "node_healthy")
     paused = replace(told.entries[0], packed=pack(build.observation(node=build.node(ready=ready))))
     assert len(incidents([paused, told.entries[1]])) == number
+
+
+def test_a_node_that_falls_while_fencing_is_paused_is_an_incident_until_it_is_ready_again():
+    told = Told().seen(0, "refuse", "node_paused", ready=True).seen(60, "refuse", "node_paused", ready=None)
+    assert lines(told) == ["02:15 k8s-2 silent → not fenced: node paused, goes on (5a5ca47e)"]
+    told.seen(300, "refuse", "node_paused", ready=True).seen(900, "healthy", "node_healthy")
+    [one] = incidents(told.entries)
+    assert one.over
+    assert headline(one, clock) == "silent → not fenced: node paused, Ready again 02:19"
+
+
+def test_one_that_falls_just_before_a_pause_is_one_incident():
+    """It is Ready for some seconds more: that does not mean that it is back."""
+    told = Told().seen(0, "wait", "counting_silence").seen(9, "refuse", "fencing_paused", ready=True)
+    told.seen(40, "refuse", "fencing_paused", ready=False)
+    [one] = incidents(told.entries)
+    assert not one.over
+
+
+def test_a_fenced_node_that_is_ready_while_fencing_is_paused_is_still_fenced():
+    told = fenced(Told()).seen(70, "refuse", "fencing_paused", ready=None)
+    told.entries[-1] = knowing(told.entries[-1], fencer="fencer@pve1")
+    told.seen(200, "refuse", "fencing_paused", ready=True)
+    told.entries[-1] = knowing(told.entries[-1], fencer="fencer@pve1", ready=True)
+    [one] = incidents(told.entries)
+    assert not one.over
+    assert headline(one, clock).endswith("still fenced")
+
+
+def knowing(entry, *, fencer=None, ready=None, **mark):
+    """A row with what was known at it: a node that an agent has fenced, or none has."""
+    if fencer is None:
+        return replace(entry, packed=pack(build.observation(node=build.node(ready=ready))))
+    mark = replace(build.MARK, by=fencer, **mark)
+    taint = Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute", mark.fenced_at_utc)
+    node = build.node(ready=ready, mark=mark, taints=(taint,))
+    return replace(entry, packed=pack(build.observation(node=node)))
+
+
+def fenced_by_another(fencer="fencer@pve2", **mark):
+    """A node that another agent fences: in this one's rows there is no deed."""
+    told = Told().seen(0, "wait", "pause_too_short").seen(65, "fenced", "clearing_pods")
+    told.entries[-1] = knowing(told.entries[-1], fencer=fencer, **mark)
+    return told.seen(70, "fenced", "pods_cleared")
+
+
+def test_a_fence_that_another_agent_set_and_this_one_lifted():
+    told = fenced_by_another()
+    assert lines(told) == ["02:14 k8s-2 paused → fenced by fencer@pve2, still fenced (5a5ca47e)"]
+    assert lines(back(told)) == ["02:14 k8s-2 paused → fenced by fencer@pve2, lifted 02:31 (5a5ca47e)"]
+
+
+def test_a_fence_that_others_set_and_lifted_is_worth_telling_and_over_once_the_node_is_healthy():
+    told = fenced_by_another().seen(900, "recovering", "settling")
+    [one] = incidents(told.entries)
+    assert headline(one, clock) == "paused → fenced by fencer@pve2, lifted by somebody else"
+    told.seen(930, "healthy", "node_healthy")
+    [one] = incidents(told.entries)
+    assert (one.over, one.worth_telling) == (True, True)
+    assert headline(one, clock) == "paused → fenced by fencer@pve2, healthy again 02:29"
+
+
+def test_a_fence_that_this_agent_set_and_another_one_lifted():
+    told = fenced(Told()).seen(900, "recovering", "awaiting_boot")
+    assert next(headline(one, clock) for one in incidents(told.entries)).endswith("still fenced")
+    told.seen(930, "refuse", "guest_running")
+    told.entries[-1] = knowing(told.entries[-1])
+    assert next(headline(one, clock) for one in incidents(told.entries)).endswith("lifted by somebody else")
+    told.seen(960, "healthy", "node_healthy")
+    [one] = incidents(told.entries)
+    assert one.over
+    assert headline(one, clock).endswith("3 volumes, healthy again 02:30")
+
+
+@pytest.mark.parametrize(
+    ("facts", "by"),
+    [
+        ({"fencer": None}, "another agent"),
+        ({"schema": 1}, "another agent"),  # a kubelet could have written it
+        ({"fencer": "root@desk (by hand)"}, "root@desk"),
+    ],
+)
+def test_who_set_a_fence_is_named_as_far_as_that_is_known(facts, by):
+    [one] = incidents(fenced_by_another(**facts).entries)
+    assert headline(one, clock) == f"paused → fenced by {by}, still fenced"
+
+
+def test_what_this_agent_cleared_of_a_fence_of_another_one_is_told():
+    done = {"type": "PodsCleared", "gone": ["db/db-1", "db/db-2"]}
+    [one] = incidents(fenced_by_another().did(66, "ClearPods", done=done).entries)
+    assert headline(one, clock) == "paused → fenced by fencer@pve2, 2 pods cleared here, still fenced"
 
 
 def test_a_second_incident_in_the_same_boot_has_a_name_of_its_own():
