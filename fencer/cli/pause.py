@@ -262,8 +262,8 @@ def _target(
     """Find the way, and make sure that it leads to the cluster that the configuration is about.
 
     Raises:
-        ConfigError: it leads to another cluster; or there is no kubeconfig.
-        ClusterError: nobody answers there, or there is no such node.
+        ConfigError: it leads to another cluster; or there is no kubeconfig, or no such node.
+        ClusterError: nobody answers there.
     """
     file = _usable(kubeconfig)
     pauser = wiring.pauser(ClusterSettings(file, context, borrowed=True))
@@ -280,8 +280,8 @@ def _target(
     target = Target(pauser, node, shlex.join(words))
     try:
         pauser.read(node)
-    except ClusterNotFound as error:
-        raise ClusterNotFound(f"{clean(node)}: no such node ({error})") from error
+    except ClusterNotFound as error:  # a wrong argument, as for all other commands
+        raise ConfigError(f"{clean(node)}: no such node ({error})") from error
     return target
 
 

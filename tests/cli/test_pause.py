@@ -185,9 +185,10 @@ def test_a_reason_is_asked_for(words):
     assert (lab.run("pause", *words).exit_code, written(lab)) == (2, None)
 
 
-def test_no_such_node():
-    result = Lab().run("pause", "k8s-9", "--why", "x")
-    assert result.exit_code != 0
+@pytest.mark.parametrize("words", [("pause", "k8s-9", "--why", "x"), ("resume", "k8s-9")])
+def test_no_such_node_is_a_wrong_argument_as_for_other_commands(words):
+    result = Lab().run(*words)
+    assert result.exit_code == 2
     assert "k8s-9: no such node" in result.stderr
 
 
