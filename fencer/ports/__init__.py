@@ -21,6 +21,7 @@ from fencer.ports.election import Election, LeaseStore
 from fencer.ports.hypervisor import Deadline, EndpointInfo, HostPower, Hypervisor, StopSettings
 from fencer.ports.pausing import Paused, Pauser
 from fencer.ports.planned import Evictor, Surveyor
+from fencer.ports.requests import Requests
 from fencer.ports.runtime import Asker, Clock, Recorder, Reporter, Sight, Viewer
 
 __all__ = (
@@ -48,6 +49,7 @@ __all__ = (
     "Pauser",
     "Recorder",
     "Reporter",
+    "Requests",
     "Sight",
     "StopSettings",
     "Surveyor",

@@ -1,0 +1,148 @@
+"""What other controllers of the cluster ask of fencer: custom resources that name a node and call for help.
+
+A request is a trigger, never a proof: it changes who may act and which ladder is climbed, and no rung of the
+proof. Who calls: medik8s NodeHealthCheck and Cluster API MachineHealthCheck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum, auto
+
+GROUP = "remediation.fencer.dev"
+"""The API group of both kinds, `FencerRemediation` and `FencerRemediationTemplate`."""
+
+RESERVATIONS = "medik8s-leases"
+"""Where medik8s' controllers keep one Lease for each node that one of them works on.
+
+Source: github.com/medik8s/common pkg/lease/manager.go.
+"""
+
+
+class Strategy(StrEnum):
+    """How far a request goes."""
+
+    PROVE = auto()
+    """A guest that is off is proven off, and its node fenced. Its power is touched as the policy says."""
+    STOP = auto()
+    """A guest that runs unheard is stopped first, as by ``unresponsive_guest: stop``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One FencerRemediation, as the API has it.
+
+    Attributes:
+        namespace: Where it is.
+        name: Its name there.
+        uid: The object's UID.
+        version: Its resourceVersion.
+        node: Which node it is about; empty: that cannot be said.
+        strategy: How far it goes.
+        asked_by: Who made it, for people: ``NodeHealthCheck workers``; empty: nobody's name is on it.
+        problem: Why it cannot be honoured, for people; empty: nothing is wrong with it.
+        waits: That problem may pass by itself.
+        deleting: It was deleted, and waits for its finalizers.
+        given_up: Its owner gave it up: nothing may be done for it any more.
+        adopted: It carries fencer's finalizer.
+        told: What its status says; None: nothing yet.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    node: str
+    strategy: Strategy = Strategy.PROVE
+    asked_by: str = ""
+    problem: str = ""
+    waits: bool = False
+    deleting: bool = False
+    given_up: bool = False
+    adopted: bool = False
+    told: Progress | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether somebody still waits for what it asks for."""
+        return not (self.deleting or self.given_up or self.problem)
+
+    def __str__(self) -> str:
+        """``FencerRemediation medik8s/k8s-3 (NodeHealthCheck workers)``."""
+        by = f" ({self.asked_by})" if self.asked_by else ""
+        return f"FencerRemediation {self.namespace}/{self.name}{by}"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What the status of a request tells, as conditions ``Processing`` and ``Succeeded``.
+
+    Attributes:
+        succeeded: True: fenced and cleared. False: it will not be; whoever called need not wait. None: not
+            known yet.
+        reason: A word for programs, like ``GuestRunning``.
+        message: The same for people.
+    """
+
+    succeeded: bool | None
+    reason: str
+    message: str = field(default="", compare=False)
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more follows."""
+        return self.succeeded is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All that is asked at one moment.
+
+    Attributes:
+        requests: Every FencerRemediation that can be read.
+        reservations: Who holds the Lease that medik8s' controllers keep for a node, by the node's name.
+        malformed: Those that cannot be read, each with why.
+    """
+
+    requests: tuple[Request, ...] = ()
+    reservations: Mapping[str, str] = field(default_factory=dict)
+    malformed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What all that is asked amounts to for one node.
+
+    Attributes:
+        strategy: How far the farthest request goes; None: nobody asks for anything.
+        by: The requests, for people.
+        given_up: A request that its owner gave up, for people; empty: there is none.
+        reserved_by: Who works on the node by its medik8s Lease; empty: nobody.
+    """
+
+    strategy: Strategy | None = None
+    by: str = ""
+    given_up: str = ""
+    reserved_by: str = ""
+
+
+NO_CALL = Call()
+
+
+def call_for(node: str, requests: Iterable[Request], reserved_by: str = "") -> Call:
+    """Sum up what is asked about one node.
+
+    Args:
+        node: Its name.
+        requests: All of them.
+        reserved_by: Who holds its medik8s Lease; empty: nobody.
+    """
+    about = [one for one in requests if one.node == node]
+    live = [one for one in about if one.live]
+    given_up = next((str(one) for one in about if one.given_up and not one.deleting), "")
+    if not (live or given_up or reserved_by):
+        return NO_CALL
+    stops = any(one.strategy is Strategy.STOP for one in live)
+    strategy = None if not live else Strategy.STOP if stops else Strategy.PROVE
+    return Call(strategy, ", ".join(map(str, live)), given_up, reserved_by)
