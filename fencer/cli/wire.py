@@ -59,6 +59,7 @@ from fencer.ports import (
     Pauser,
     Recorder,
     Reporter,
+    Requests,
     Surveyor,
 )
 from fencer.preflight.facts import JournalFacts, ReceiverFacts
@@ -378,6 +379,7 @@ class Parts:
     clock: Clock
     witnesses: Mapping[tuple[str, str], HostPower]
     leases: LeaseStore
+    requests: Requests | None = None
 
     @property
     def policy(self) -> Policy:
@@ -415,6 +417,7 @@ class Parts:
             one_host=one_host,
             leases=self.leases,
             election=election,
+            requests=self.requests,
         )
 
 
