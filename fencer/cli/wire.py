@@ -214,6 +214,16 @@ class Wiring:
 
         return KubernetesLeases(_there(config.kubernetes))
 
+    def requests(self, config: Config) -> Requests:
+        """Build the way to what other controllers of the cluster ask of fencer.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used.
+        """
+        from fencer.cluster.remediations import KubernetesRequests  # noqa: PLC0415 - the client is heavy
+
+        return KubernetesRequests(_there(config.kubernetes))
+
     def beside(self, steps: Sequence[Callable[[], float]]) -> Beside:
         """Let these go on beside the passes, until it is closed."""
         return Beside(steps)

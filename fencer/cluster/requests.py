@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
+from fencer.core.requests import GROUP
+
 NODES = "/api/v1/nodes"
 NODE = "/api/v1/nodes/{}"
 PODS = "/api/v1/pods"
@@ -22,11 +24,16 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}"
 ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 ATTACHMENT = "/apis/storage.k8s.io/v1/volumeattachments/{}"
+REMEDIATIONS_GROUP = f"/apis/{GROUP}/v1alpha1"
+REMEDIATIONS = f"{REMEDIATIONS_GROUP}/fencerremediations"
+REMEDIATION = f"{REMEDIATIONS_GROUP}/namespaces/{{}}/fencerremediations/{{}}"
 """Source: https://kubernetes.io/docs/reference/kubernetes-api/. A path of one request alone is written
 where that is."""
 
-_PATCH = "application/strategic-merge-patch+json"
+_STRATEGIC = "application/strategic-merge-patch+json"
 """Maps are merged key by key, lists by their merge keys; a Node's taints have none, and go whole."""
+_MERGE = "application/merge-patch+json"
+"""Maps are merged key by key, and all lists go whole. Custom resources take no other kind of merge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +45,21 @@ class Request:
         path: With every name in it quoted.
         query: By name, like ``{"limit": 500}``.
         body: A JSON object; None: none.
+        merges: How a patch's body is merged.
     """
 
     method: str
     path: str
     query: Mapping[str, str | int] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
+    merges: str = _STRATEGIC
 
     @property
     def headers(self) -> dict[str, str]:
         """What is said of the body, and asked for as an answer."""
         if self.body is None:
             return {"Accept": "application/json"}
-        content = _PATCH if self.method == "PATCH" else "application/json"
+        content = self.merges if self.method == "PATCH" else "application/json"
         return {"Accept": "application/json", "Content-Type": content}
 
     def asking(self, **query: str | int) -> Request:
@@ -77,6 +86,11 @@ def create(path: str, *names: str, body: Mapping[str, Any], **query: str | int) 
 def patch(path: str, *names: str, body: Mapping[str, Any], **query: str | int) -> Request:
     """Change an object. Arguments as in `get`."""
     return Request("PATCH", _named(path, names), query, body)
+
+
+def merge(path: str, *names: str, body: Mapping[str, Any]) -> Request:
+    """Change a custom resource. Arguments as in `get`."""
+    return Request("PATCH", _named(path, names), body=body, merges=_MERGE)
 
 
 def delete(path: str, *names: str, body: Mapping[str, Any] | None = None) -> Request:

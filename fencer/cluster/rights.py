@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fencer.cluster.fields import flag
 from fencer.cluster.requests import create
 from fencer.core.election import CLUSTER_LEASE, NAMESPACE
+from fencer.core.requests import GROUP, RESERVATIONS
 
 if TYPE_CHECKING:
     from fencer.cluster.client import Connection
@@ -102,6 +103,16 @@ without it."""
 ATTACHMENT_RIGHTS = (Right("delete", "volumeattachments", "storage.k8s.io"),)
 """The right to release at once the volumes of a Node that was deleted while fenced: ``attachments.yaml``
 grants it. Without it Kubernetes does so after six minutes."""
+
+REMEDIATION_RIGHTS = (
+    Right("list", "fencerremediations", GROUP),
+    Right("get", "fencerremediations", GROUP),
+    Right("patch", "fencerremediations", GROUP),
+    Right("patch", "fencerremediations/status", GROUP),
+    Right("get", "machines", "cluster.x-k8s.io"),
+    Right("list", "leases", _COORDINATION, RESERVATIONS),
+)
+"""What answering other controllers needs, where their requests are known: ``remediation.yaml`` grants it."""
 
 
 def lease_rights(name: str) -> tuple[Right, ...]:
