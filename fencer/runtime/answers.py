@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fencer.core.answering import answer, answers, may_go
+from fencer.core.answering import DONE, answer, answers, may_go
 from fencer.core.model import Judged
 from fencer.core.requests import Progress, Request
 from fencer.core.text import age
@@ -41,10 +42,14 @@ class Answers:
         self._requests, self._reporter = requests, reporter
         self._stands: dict[str, _Stands] = {}
         self._due: dict[str, tuple[Request, Callable[[], object]]] = {}
+        self._news: deque[tuple[str, bool]] = deque()
         self._utc = ""
 
     def passed(self, seen: Sight) -> None:
         """See `fencer.ports.Viewer.passed`: find out what is due."""
+        while self._news:  # reporters are told from one thread
+            text, warning = self._news.popleft()
+            self._reporter.said(text, warning=warning)
         due: dict[str, tuple[Request, Callable[[], object]]] = {}
         self._utc = seen.utc
         for request in seen.requests:
@@ -87,7 +92,8 @@ class Answers:
             gone = request.adopted and may_go(request, node)
             return partial(self._release, request) if gone else None
         progress = answer(request, judged, stood_s)
-        if request.live and not request.adopted and (progress is None or not progress.final):
+        refused = request.refused or (progress is not None and progress.succeeded is False)
+        if request.live and not (request.adopted or refused):
             return partial(self._adopt, request)
         if progress is None:
             return None
@@ -95,19 +101,18 @@ class Answers:
 
     def _adopt(self, request: Request) -> None:
         self._requests.adopt(request)
-        said = f"{request.node}: {request} asks for it: {request.strategy.value}"
-        self._reporter.said(said, warning=False)
+        self._news.append((f"{request.node}: {request} asks for it: {request.strategy.value}", False))
 
     def _answer(self, request: Request, progress: Progress) -> None:
         self._requests.answer(request, progress, self._utc)
         if progress.final:
-            word = "done" if progress.succeeded else "it is told no"
-            text = f"{request.node or request.name}: {request}: {word}: {progress.message}"
-            self._reporter.said(text, warning=not progress.succeeded)
+            word = "is done" if progress.succeeded else "is told no"
+            text = f"{request.node or request.name}: {request} {word}: {progress.message}"
+            self._news.append((text, not progress.succeeded))
 
     def _release(self, request: Request) -> None:
         self._requests.release(request)
-        self._reporter.said(f"{request.node or request.name}: {request} is over", warning=False)
+        self._news.append((f"{request.node or request.name}: {request} is over", False))
 
 
 def _message(request: Request, judged: Judged | None, stood_s: float) -> str:
@@ -118,4 +123,6 @@ def _message(request: Request, judged: Judged | None, stood_s: float) -> str:
         return request.problem
     if judged is None:
         return f"there is no node {request.node}, for {age(stood_s)}"
+    if judged.decision.reason is DONE:
+        return says(judged.decision)
     return f"{says(judged.decision)}; what would change this: {change(judged.decision)}"

@@ -23,15 +23,29 @@ class SimulatedRequests:
     Attributes:
         known: The cluster knows the kind at all.
         reservations: Who works on a node, by its name.
+        reserved_s: Since when.
+        given_up_s: When the request about a node was given up, by its name.
         on_answer: Called with each answer, after it was written.
     """
 
     def __init__(self, api: Api) -> None:
         self.known = False
         self.reservations: dict[str, str] = {}
+        self.reserved_s: dict[str, float] = {}
+        self.given_up_s: dict[str, float] = {}
         self.on_answer: list[Callable[[Request, Progress], object]] = []
         self._api = api
         self._requests: dict[str, Request] = {}
+
+    def reserve(self, node: str, by: str) -> None:
+        """Work on a node, as medik8s' controllers tell each other by a Lease."""
+        self.reservations[node] = by
+        self.reserved_s.setdefault(node, self._api.clock.now_s())
+
+    def leave(self, node: str) -> None:
+        """Work on it no longer."""
+        self.reservations.pop(node, None)
+        self.reserved_s.pop(node, None)
 
     def about(self, node: str) -> Request | None:
         """Return what is asked about a node; None: nothing."""
@@ -46,9 +60,11 @@ class SimulatedRequests:
     def give_up(self, request: Request) -> None:
         """Want nothing of it any more."""
         self._put(request.uid, given_up=True)
+        self.given_up_s[request.node] = self._api.clock.now_s()
 
     def delete(self, request: Request) -> None:
         """Delete it: it stays as long as it has fencer's finalizer."""
+        self.given_up_s.pop(request.node, None)
         found = self._requests.get(request.uid)
         if found is not None and found.adopted:
             self._put(request.uid, deleting=True)
@@ -127,7 +143,7 @@ class HealthCheck:
 
 
 class NodeHealthChecks:
-    """medik8s' controller: asks for sick nodes, waits, gives up, and takes its requests back once they are well.
+    """medik8s' controller: asks for sick nodes, waits, gives up, and takes it back once they are well.
 
     Source: github.com/medik8s/node-healthcheck-operator, controllers/nodehealthcheck_controller.go and
     controllers/resources/lease.go.
@@ -164,7 +180,7 @@ class NodeHealthChecks:
             return
         if now_s - self._sick_since_s.setdefault(name, now_s) < self._check.after_s:
             return
-        self._requests.reservations[name] = self.NAME
+        self._requests.reserve(name, self.NAME)
         request = self._requests.about(name)
         if not self._check.asks or (request is not None and request.deleting):
             return
@@ -181,7 +197,7 @@ class NodeHealthChecks:
     def _take_back(self, name: str) -> None:
         request = self._requests.about(name)
         if request is None:
-            self._requests.reservations.pop(name, None)
+            self._requests.leave(name)
         elif not request.deleting:
             self._requests.delete(request)
             self._timeline.tell("world", name, "no-longer-asked", f"{self.NAME} takes its request back")
