@@ -184,6 +184,7 @@ def _health_check(seed: int) -> HealthCheck | None:
         strategy=chance.choice(tuple(Strategy)),
         patience_s=chance.choice((3.0, 30.0, 120.0, 600.0)),
         asks=chance.random() < 0.8,  # noqa: PLR2004 - mostly it asks fencer
+        escalates=chance.random() < 0.5,  # noqa: PLR2004 - half of them
     )
 
 
