@@ -19,6 +19,7 @@ from fencer.errors import ClusterError
 from fencer.ports import Election, Viewer
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
+from fencer.runtime.answers import Answers
 from fencer.runtime.election import Campaigns
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.watch import sight
@@ -115,7 +116,8 @@ class StageAgent(Agent):
         self._stage_world = world_of(ports)
         super().__init__(self._stage_world, ports.policy, ports.rules, by="fencer@demo")
         election = self._stage_world.election
-        self._viewers = (*viewers, election) if isinstance(election, Campaigns) else viewers
+        parts: tuple[Viewer, ...] = (election,) if isinstance(election, Campaigns) else ()
+        self._viewers = (*viewers, *parts, *_answers(ports))
 
     def tick(self, *args: Any, **options: Any) -> Pass:
         """Make a pass, and show it; see `Agent.tick`."""
@@ -141,6 +143,7 @@ def world_of(ports: StagePorts) -> World:
         witnesses=ports.witnesses,
         leases=ports.leases,
         election=_election(ports),
+        requests=ports.requests,
     )
     if ports.journal is None:
         return world
@@ -157,6 +160,15 @@ def _election(ports: StagePorts) -> Election | None:
     for step in campaigns.steps():
         beside.again(step)
     return campaigns
+
+
+def _answers(ports: StagePorts) -> tuple[Answers, ...]:
+    """Let an agent on the stage answer those who ask, beside its passes; empty: it only observes."""
+    if ports.beside is None or ports.requests is None or ports.policy.mode is not Mode.ARMED:
+        return ()
+    answers = Answers(ports.requests, ports.reporter)
+    ports.beside.again(answers.step)
+    return (answers,)
 
 
 def _list() -> None:

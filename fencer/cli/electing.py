@@ -13,7 +13,8 @@ from pathlib import Path
 from fencer.cli.wire import Parts, Wiring
 from fencer.core.election import Holder
 from fencer.core.policy import Mode, Policy
-from fencer.ports import Election, Viewer
+from fencer.ports import Election, Reporter, Viewer
+from fencer.runtime.answers import Answers
 from fencer.runtime.election import LEARN_S, Campaigns
 from fencer.runtime.nudging import Forwarding
 from fencer.runtime.roll import Roll
@@ -45,10 +46,10 @@ class Elected:
 
 
 @contextmanager
-def elected(wiring: Wiring, parts: Parts, policy: Policy, by: str) -> Iterator[Elected]:
+def elected(wiring: Wiring, parts: Parts, policy: Policy, by: str, reporter: Reporter) -> Iterator[Elected]:
     """Campaign for the Lease of each hypervisor until this ends; then give back what is held.
 
-    Meanwhile other agents, and people, are told that this one is there.
+    Meanwhile other agents, and people, are told that this one is there, and so is whoever asks for a node.
 
     Args:
         wiring: Builds what asks hypervisors who they are.
@@ -56,6 +57,7 @@ def elected(wiring: Wiring, parts: Parts, policy: Policy, by: str) -> Iterator[E
         policy: With the mode that is in force: an agent that only observes gives no orders, campaigns for
             nothing, and writes nothing.
         by: The agent, as it calls itself.
+        reporter: Is told of those who ask.
     """
     if policy.mode is not Mode.ARMED:
         yield Elected()
@@ -65,9 +67,11 @@ def elected(wiring: Wiring, parts: Parts, policy: Policy, by: str) -> Iterator[E
     campaigns = Campaigns(parts.leases, parts.hypervisors, asker, parts.clock, str(me), _wall)
     roll = Roll(parts.leases, by, me.instance, version("fencer"), policy)
     forwarding = Forwarding(parts.leases, campaigns, tuple(parts.hypervisors), by)
-    beside = wiring.beside((*campaigns.steps(), roll.step, forwarding.step))
+    answers = () if parts.requests is None else (Answers(parts.requests, reporter),)
+    steps = (*campaigns.steps(), roll.step, forwarding.step, *(one.step for one in answers))
+    beside = wiring.beside(steps)
     try:
-        yield Elected(campaigns, (campaigns, roll), forwarding)
+        yield Elected(campaigns, (campaigns, roll, *answers), forwarding)
     finally:
         beside.close(CLOSING_S)
         campaigns.release()

@@ -115,10 +115,10 @@ def watch(
         _name_what_is_open(wiring, parts.config)
         kept.begins(policy)
         page = Served() if once else shown.enter_context(served(wiring, parts, policy))
-        part = shown.enter_context(elected(wiring, parts, policy, by))
+        reporter = SeveralReporters(*_reporters(parts, policy.mode, kept.journal), *page.reporters)
+        part = shown.enter_context(elected(wiring, parts, policy, by, reporter))
         told = () if once or dry_run else shown.enter_context(notified(wiring, parts, part.election))
-        reporters = (*_reporters(parts, policy.mode, kept.journal), *page.reporters)
-        world = parts.world(SeveralReporters(*reporters), kept.journal, part.election)
+        world = parts.world(reporter, kept.journal, part.election)
         agent = Agent(world, policy, parts.rules, by)
         at_home = HomeWatch(
             wiring.home(),

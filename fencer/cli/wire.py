@@ -40,7 +40,7 @@ from fencer.config.settings import (
 from fencer.core.done import Done
 from fencer.core.identity import Rules
 from fencer.core.model import Decision, Deed, NodeView
-from fencer.core.policy import Policy
+from fencer.core.policy import Policy, Remediation
 from fencer.core.text import printable
 from fencer.errors import ClusterNotFound, ClusterUnreachable, ConfigError, HypervisorProtocol
 from fencer.hosts.settings import FenceAgentSettings
@@ -389,6 +389,7 @@ class Parts:
     clock: Clock
     witnesses: Mapping[tuple[str, str], HostPower]
     leases: LeaseStore
+    requests: Requests | None = None
 
     @property
     def policy(self) -> Policy:
@@ -426,6 +427,7 @@ class Parts:
             one_host=one_host,
             leases=self.leases,
             election=election,
+            requests=self.requests,
         )
 
 
@@ -455,6 +457,8 @@ def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) ->
     clock = wiring.clock()
     asker = wiring.asker(clock, config.policy.call_deadline_s if patience_s is None else patience_s)
     cluster, leases = wiring.cluster(config), wiring.leases(config)
+    heard = config.policy.remediation is not Remediation.IGNORE
+    requests = wiring.requests(config) if heard else None
     witnesses = {
         (endpoint.name, written.host): wiring.witness(written)
         for endpoint in config.endpoints
@@ -465,7 +469,7 @@ def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) ->
         for endpoint in config.endpoints:
             hypervisors[endpoint.name] = wiring.hypervisor(endpoint, clock)
         with a_way_on(path):
-            yield Parts(path, config, cluster, hypervisors, asker, clock, witnesses, leases)
+            yield Parts(path, config, cluster, hypervisors, asker, clock, witnesses, leases, requests)
     finally:
         for hypervisor in hypervisors.values():
             hypervisor.close()

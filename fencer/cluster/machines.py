@@ -102,8 +102,8 @@ class Machines:
             return Found(problem=problem, again_s=again_s)
         if not identity_of_machine(body).same(seen):
             problem = (
-                f"{machine} calls node {node} its own, and they have neither spec.providerID nor systemUUID in "
-                "common: it may be a machine of another cluster"
+                f"{machine} calls node {node} its own, and they have neither spec.providerID nor systemUUID "
+                "in common: it may be a machine of another cluster"
             )
             return Found(problem=problem, again_s=again_s)
         return Found(node=node)

@@ -85,7 +85,8 @@ class SealedNode:
 
 def node(data: Any) -> SealedNode:
     """Read a Node."""
-    notes = texts(data, "metadata", "annotations")
+    notes, labels = texts(data, "metadata", "annotations"), texts(data, "metadata", "labels")
+    excluded_by = keys.excluded_by(notes, labels)
     view = NodeView(
         name=required(data, "metadata", "name"),
         uid=required(data, "metadata", "uid"),
@@ -95,9 +96,10 @@ def node(data: Any) -> SealedNode:
         ready=_ready(data),
         taints=tuple(_taint(item) for item in sequence(data, "spec", "taints")),
         unschedulable=flag(data, "spec", "unschedulable"),
-        excluded=keys.excluded(notes.get(keys.EXCLUDE)),
+        excluded=bool(excluded_by),
+        excluded_by=excluded_by,
         pause_note=notes.get(keys.PAUSE),
-        roles=_roles(texts(data, "metadata", "labels")),
+        roles=_roles(labels),
         cordon=keys.read_cordon(notes.get(keys.CORDON)),
         cordoner=_cordoner(data) if keys.CORDON in notes else "",
         volumes_in_use=len(sequence(data, "status", "volumesInUse")),

@@ -52,6 +52,12 @@ KEYS: Mapping[str, Any] = {
         example="stop",
     ),
     "unresponsive_after_s": seconds("For how long such a node must be silent before that.", example=600),
+    "remediation": choice(
+        "The most that other controllers of the cluster may ask for by a FencerRemediation. stop: what its "
+        "strategy says; a guest is stopped only if `power` admits it. prove: nothing is stopped because they "
+        "ask. ignore: they are not heard.",
+        example="prove",
+    ),
     "after_stop": choice(
         "A guest that fencer stopped: leave it off, or start it again once its volumes are released.",
         example="start",

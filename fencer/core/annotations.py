@@ -28,7 +28,7 @@ from fencer.core.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 BINDING = "fencer.dev/binding"
 MARK = "fencer.dev/mark"
@@ -36,6 +36,8 @@ CORDON = "fencer.dev/cordon"
 INCIDENT = "fencer.dev/incident"
 """The claim of one agent on an incident, before a power action."""
 EXCLUDE = "fencer.dev/exclude"
+EXCLUDE_LABEL = "remediation.medik8s.io/exclude-from-remediation"
+"""A label: no remediator of the cluster is to touch this node. Source: medik8s NodeHealthCheck."""
 """On a Node, set by people: fencer leaves it alone. Any value but ``false``."""
 PAUSE = "fencer.dev/pause"
 """On the namespace kube-system or a Node, set by people: fencing is paused. See `fencer.core.pause`."""
@@ -202,9 +204,16 @@ def read_cordon(text: str | None) -> Cordon | Unreadable | None:
     )
 
 
-def excluded(text: str | None) -> bool:
-    """Whether the exclude annotation takes the node out of fencing."""
-    return text is not None and text.strip().lower() != "false"
+def excluded_by(notes: Mapping[str, str], labels: Mapping[str, str]) -> str:
+    """Return what takes a node out of fencing, for people; empty: nothing does.
+
+    Args:
+        notes: Its annotations.
+        labels: Its labels.
+    """
+    if notes.get(EXCLUDE, "false").strip().lower() != "false":
+        return f"the annotation {EXCLUDE}"
+    return f"the label {EXCLUDE_LABEL}=true" if labels.get(EXCLUDE_LABEL) == "true" else ""
 
 
 def _text(data: dict[str, Any]) -> str:

@@ -18,9 +18,16 @@ from fencer.core.model import (
     Via,
 )
 from fencer.core.policy import Mode, Policy
+from fencer.core.requests import RESERVATIONS
 from fencer.core.rung import Answer, EndOfLadder, Objection, Passed, Subject
 from fencer.core.text import age
 from fencer.core.times import age_between
+
+HANDED_OVER = "nvsentinel.nvidia.com/external-remediation"
+"""A taint: this node was handed over to somebody, and is nobody else's meanwhile.
+
+Source: github.com/NVIDIA/NVSentinel, its page on external remediation.
+"""
 
 LONGEST_REST = 5
 """A guest that cannot be stopped is tried again after twice as long each time, up to this many doublings of
@@ -42,8 +49,8 @@ def wanted(observation: Observation) -> Answer:
         return Objection(
             Verdict.REFUSE,
             Reason.NODE_EXCLUDED,
-            "the node carries the annotation fencer.dev/exclude",
-            "that annotation taken off",
+            f"the node carries {node.excluded_by}",
+            "that taken off",
         )
     paused_why = pause.told(node.pause_note, observation.utc)
     if paused_why is not None:
@@ -113,6 +120,47 @@ def _unsigned(observation: Observation, mark: FenceMark) -> Objection:
         return Objection(Verdict.REFUSE, Reason.MARK_UNSIGNED, seen, needs)
     alarm = Alarm(f"the mark of {mark.by} {unsigned}. The way out: {needs}")  # one text, and so one alarm
     return Objection(Verdict.FENCED, Reason.MARK_UNSIGNED, seen, needs, actions=(alarm,))
+
+
+def unreserved(subject: Subject, policy: Policy) -> Answer:
+    """Nobody else works on this node, unless they have asked fencer for it. By hand, a person knows."""
+    call, node = subject.seen.call, subject.node
+    if subject.seen.intent is not Intent.WATCH:
+        return Passed("by hand")
+    answer = not_given_up(subject, policy)
+    if isinstance(answer, Objection):
+        return answer
+    taint = next((taint for taint in node.taints if taint.key == HANDED_OVER), None)
+    if taint is not None:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.HANDED_OVER,
+            f"the node carries the taint {taint.key}={taint.value}",
+            "that taint taken off by its owner, or the same done by hand",
+        )
+    if call.strategy is not None:
+        return Passed(f"asked for by {call.by}")
+    if call.reserved_by:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.NODE_RESERVED,
+            f"{call.reserved_by} holds lease {RESERVATIONS}/node-{node.name}",
+            "a FencerRemediation for the node, that Lease's end, or the same done by hand",
+        )
+    return Passed("nobody else works on it")
+
+
+def not_given_up(subject: Subject, _policy: Policy) -> Answer:
+    """Whoever asked for this still waits for it: otherwise another remedy is on its way already."""
+    call, node = subject.seen.call, subject.node
+    if subject.seen.intent is not Intent.WATCH or not call.given_up or call.strategy is not None:
+        return Passed("nobody has given it up")
+    return Objection(
+        Verdict.FENCED if node.fenced else Verdict.REFUSE,
+        Reason.GIVEN_UP,
+        f"{call.given_up} was given up by its owner",
+        "that FencerRemediation deleted, or the same done by hand",
+    )
 
 
 def braked(subject: Subject, policy: Policy) -> Answer:

@@ -18,6 +18,7 @@ from fencer.core.holder import holder
 from fencer.core.model import Check, Decision, GuestRef, Intent, Observation, Outcome, PowerState
 from fencer.core.policy import PausedGuest, Policy, SavedGuest, UnresponsiveGuest
 from fencer.core.proof import PROOF, SEEN, SHOWN
+from fencer.core.requests import Strategy
 from fencer.core.rung import EndOfLadder, Objection, Rungs, Subject
 
 
@@ -60,7 +61,11 @@ class Stage(StrEnum):
 APPROACH: Rungs = (("silent", fence.silent), ("unmarked", fence.unmarked), ("proven", fence.proven))
 """From a node that falls silent to its guest."""
 
-WORTH_IT: Rungs = (("needed", fence.needed), ("brake", consent.braked))
+WORTH_IT: Rungs = (
+    ("needed", fence.needed),
+    ("unreserved", consent.unreserved),
+    ("brake", consent.braked),
+)
 """Asked before anything that costs calls: otherwise every node with nothing to do would cost them in every
 pass, and keep the others waiting."""
 
@@ -103,7 +108,16 @@ DISCARD_SAVED = acting(
 )
 SOUND = acting((("heard", fence.heard_of), ("guest runs", fence.guest_runs)), fence.sound)
 
-CLEAR = acting((("same guest", recover.same_guest), *SEEN, ("left", recover.left), *SHOWN), recover.clear)
+CLEAR = acting(
+    (
+        ("same guest", recover.same_guest),
+        *SEEN,
+        ("left", recover.left),
+        ("not given up", consent.not_given_up),
+        *SHOWN,
+    ),
+    recover.clear,
+)
 CLEAR_TRUSTING = Ladder((("no stall", stop.no_stall), *CLEAR.rungs), recover.clear)
 RETURN = acting(
     (
@@ -280,7 +294,8 @@ def _chosen(subject: Subject, policy: Policy, state: PowerState) -> Choice:
         return policy.saved_guest
     if subject.seen.intent is Intent.FENCE:
         return UnresponsiveGuest.STOP if subject.seen.word.stop_guest else UnresponsiveGuest.REFUSE
-    return policy.unresponsive_guest
+    asked_to_stop = subject.seen.call.strategy is Strategy.STOP
+    return UnresponsiveGuest.STOP if asked_to_stop else policy.unresponsive_guest
 
 
 def stage_of(subject: Subject, policy: Policy) -> Stage:

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from fencer.core.election import Tenure
+from fencer.core.requests import NO_CALL, Call
 
 LONGEST_VERSION = 20
 """Digits. Source: k8s.io/apiserver pkg/storage/api_object_versioner.go: a resourceVersion is a uint64."""
@@ -129,6 +130,9 @@ class Reason(StrEnum):
     NODE_EXCLUDED = auto()
     NODE_PAUSED = auto()
     MAINTENANCE = auto()
+    NODE_RESERVED = auto()
+    HANDED_OVER = auto()
+    GIVEN_UP = auto()
     OBSERVE_MODE = auto()
     NO_POWER_RIGHTS = auto()
     POWER_WINDOW = auto()
@@ -549,6 +553,7 @@ class NodeView:
             since the look before.
         lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
         renewed_utc: The lease's renewTime as it was read, by the node's clock; empty: none.
+        excluded_by: What on it says that fencer is to keep its hands off, for people.
         pause_note: The text of the pause annotation on it, of a pause that may be over; None: there is none.
         volumes_in_use: How many volumes the kubelet last reported in use.
         gone: The Node object was deleted while we fenced it; this is how it was last seen.
@@ -569,6 +574,7 @@ class NodeView:
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     excluded: bool = False
+    excluded_by: str = "the annotation fencer.dev/exclude"
     pause_note: str | None = None
     roles: tuple[str, ...] = ()
     binding: Binding | Unreadable | None = None
@@ -870,6 +876,7 @@ class Observation:
         asked_s: How long ago this agent asked the guest of this boot to shut down or to start. None: not.
         looked_s: How long ago this agent last looked at the node closely; infinity: never.
         tenure: What this agent is to the guest's hypervisor. None: no other agent is thought of.
+        call: What other controllers of the cluster ask of fencer about the node.
         word: What the operator said.
         incident: Id under which an action would be recorded.
         by: Who would record it.
@@ -903,6 +910,7 @@ class Observation:
     asked_s: float | None = None
     looked_s: float = float("inf")
     tenure: Tenure | None = None
+    call: Call = NO_CALL
     word: Word = field(default_factory=Word)
     incident: str = ""
     by: str = "fencer"

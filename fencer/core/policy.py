@@ -55,6 +55,14 @@ class UnresponsiveGuest(StrEnum):
     STOP = auto()
 
 
+class Remediation(StrEnum):
+    """The most that other controllers of the cluster may ask for, by a FencerRemediation."""
+
+    IGNORE = auto()
+    PROVE = auto()
+    STOP = auto()
+
+
 class ResumedGuest(StrEnum):
     """What to do when old memory comes back after a fence."""
 
@@ -82,6 +90,8 @@ class Policy:
         confirm_s: How long a guest must read off before it counts: two polls at least, longer than a
             transient pause (256 ms seen) or the hand-over of a restart (1.6 s seen). 0: two live readings.
         paused_for_s: Longer than the snapshots, saves and stalls observed.
+        remediation: The most that other controllers may ask for. The guests that may be stopped are those
+            that the configuration admits, whoever asks.
         lease_period_s: How often a kubelet renews: a quarter of the lease's 40 s.
         unresponsive_after_s: As the ecosystem's default for remediation.
         unfence_renewals: Renewals after the return before the fence is lifted; the first may be a straggler.
@@ -117,6 +127,7 @@ class Policy:
     unresponsive_after_s: float = 300.0
     resumed_guest: ResumedGuest = ResumedGuest.ALARM
     after_stop: AfterStop = AfterStop.LEAVE
+    remediation: Remediation = Remediation.STOP
     lease_period_s: float = 10.0
     unfence_renewals: int = 2
     unfence_blind_s: float = 120.0

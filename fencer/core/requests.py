@@ -68,6 +68,11 @@ class Request:
         """Whether somebody still waits for what it asks for."""
         return not (self.deleting or self.given_up or self.problem)
 
+    @property
+    def refused(self) -> bool:
+        """Whether it was told no. It is still asked for, but for power: another remedy may be at work."""
+        return self.told is not None and self.told.succeeded is False
+
     def __str__(self) -> str:
         """``FencerRemediation medik8s/k8s-3 (NodeHealthCheck workers)``."""
         by = f" ({self.asked_by})" if self.asked_by else ""
@@ -143,6 +148,6 @@ def call_for(node: str, requests: Iterable[Request], reserved_by: str = "") -> C
     given_up = next((str(one) for one in about if one.given_up and not one.deleting), "")
     if not (live or given_up or reserved_by):
         return NO_CALL
-    stops = any(one.strategy is Strategy.STOP for one in live)
+    stops = any(one.strategy is Strategy.STOP and not one.refused for one in live)
     strategy = None if not live else Strategy.STOP if stops else Strategy.PROVE
     return Call(strategy, ", ".join(map(str, live)), given_up, reserved_by)

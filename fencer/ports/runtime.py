@@ -16,6 +16,7 @@ from fencer.core.model import (
     NodeView,
     Observation,
 )
+from fencer.core.requests import Request
 from fencer.errors import FencerError
 
 T = TypeVar("T")
@@ -65,6 +66,7 @@ class Sight:
         windows: The maintenance windows that are open, for people.
         utc: The API server's clock.
         at_s: The agent's clock.
+        requests: What other controllers of the cluster ask of fencer.
         tenures: Endpoint → what this agent is to it; empty: no other agent is thought of.
     """
 
@@ -76,6 +78,7 @@ class Sight:
     windows: Sequence[str] = ()
     utc: str = ""
     at_s: float = 0.0
+    requests: Sequence[Request] = ()
     tenures: Mapping[str, Tenure] = field(default_factory=dict)
 
 

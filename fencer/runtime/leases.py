@@ -93,13 +93,18 @@ class Leases:
         readings: Mapping[tuple[str, str, str], Evidence],
         directory: Directory,
         calm: Collection[str] = (),
+        calls: Collection[str] = (),
     ) -> set[str]:
         """Name the nodes whose leases something depends on, but for those that are calm.
+
+        On those of nodes about which somebody asks for anything (`calls`) something does.
 
         Of the control plane's all or none: whether etcd keeps its quorum is a question about each of them.
         """
         asked = {
-            view.name for view in views if view.name not in calm and self._depends(view, readings, directory)
+            view.name
+            for view in views
+            if view.name not in calm and (view.name in calls or self._depends(view, readings, directory))
         }
         members = {view.name for view in views if view.control_plane} if asked else asked
         return asked | members if asked & members else asked

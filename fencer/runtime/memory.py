@@ -8,6 +8,7 @@ from fencer.core import pause
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Directory
 from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, Judged, NodeView
+from fencer.core.requests import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class Scene:
         fleet: The summary; None: it has to be made again.
         lost: Endpoints of one host each that do not answer, while all others do.
         waited: A guest whose reading had hung was asked again in this pass: once is enough.
+        requests: What other controllers ask of fencer.
         since_last_s: How long after the look before this one began.
         looked_again: A node that was known well enough was looked at again in this pass: once is enough.
         tried_again: A node whose looks fail slowly was looked at again in this pass, in vain: the same.
@@ -109,6 +111,7 @@ class Scene:
     lost: frozenset[str] = frozenset()
     waited: bool = False
     since_last_s: float = 0.0
+    requests: tuple[Request, ...] = ()
     looked_again: bool = False
     tried_again: bool = False
     views: dict[str, NodeView] = field(default_factory=dict)

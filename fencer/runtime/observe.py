@@ -33,6 +33,7 @@ from fencer.core.model import (
 )
 from fencer.core.policy import Policy
 from fencer.core.recover import left_as
+from fencer.core.requests import NO_CALL
 from fencer.errors import ClusterNotFound, FencerError
 from fencer.ports import Fact
 from fencer.runtime.counting import Counting
@@ -68,6 +69,7 @@ class Observer:
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
         self._notes, self._finder, self._names = shared.notes, shared.finder, shared.names
+        self._calls = shared.calls
         self._reader = Reader(world, policy)
         self._looks_s = (world.clock.now_s(),) * 2
         self._leases = Leases(world, policy, shared)
@@ -98,10 +100,12 @@ class Observer:
         }
         failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
         self._names.learn(known.views, sweeps.keys() - failed)
+        self._calls.look()
+        calls = self._calls.of_nodes
         views = [self._leases.newest(view) for view in known.views]
         directory = self._index.directory(views, readings, failed)
-        calm = self._calm(views, readings) if sparing else {}
-        asked = self._leases.in_question(views, readings, directory, calm) if sparing else None
+        calm = self._calm(views, readings, calls) if sparing else {}
+        asked = self._leases.in_question(views, readings, directory, calm, calls) if sparing else None
         nodes, beats = self._leases.read(views, asked, calm)
         now_s = self._world.clock.now_s()
         self._memory.not_found = {
@@ -120,6 +124,7 @@ class Observer:
             pause_note=beats.paused_why,
             windows=told(self._policy.maintenance, beats.utc),
             lost=self._reader.lost(sweeps),
+            requests=self._calls.requests,
             since_last_s=max(0.0, self._looks_s[1] - self._seen_since_s),
             views={view.name: view for view in views},
         )
@@ -136,13 +141,19 @@ class Observer:
         return max(self._looks_s[0], self._api.awake_since_s)
 
     def _calm(
-        self, views: Collection[NodeView], readings: Mapping[tuple[str, str, str], Evidence]
+        self,
+        views: Collection[NodeView],
+        readings: Mapping[tuple[str, str, str], Evidence],
+        calls: Collection[str],
     ) -> dict[str, Calm]:
-        """Return what is known of the nodes of which nothing has changed, nor of their guests, by name."""
+        """Return what is known of the nodes of which nothing has changed, nor of their guests, by name.
+
+        Those about which somebody asks for anything (`calls`) are judged in every pass.
+        """
         calm = {}
         for view in views:
             known = self._memory.calm.get(view.name)
-            if known is None or known.view is not view:
+            if known is None or known.view is not view or view.name in calls:
                 continue
             reading = readings.get(known.evidence.guest.key)
             if reading is not None and reading.repeats(known.evidence):
@@ -159,7 +170,7 @@ class Observer:
         seen, decision = judged.observation, judged.decision
         healthy = decision.verdict is Verdict.HEALTHY and not (decision.actions or decision.look)
         certain = len(seen.candidates) == 1 and not (seen.rivals or seen.claimed_by)
-        waits = decision.recheck_s is not None or seen.close or judged.failed
+        waits = decision.recheck_s is not None or seen.close or judged.failed or seen.call != NO_CALL
         if seen.node.asked or waits or not (healthy and certain):
             return
         view, reading = scene.views[seen.node.name], scene.evidence[seen.candidates[0].guest.key]
@@ -196,6 +207,7 @@ class Observer:
             fenced_guest=self._reader.fenced_from_afar(scene, node, candidates),
             stopped_as=self._stopped_as(node, scene.utc),
             tenure=self._tenure(candidates),
+            call=self._calls.of(node.name),
             asked_s=self._asked_s(node, scene.now_s),
             looked_s=scene.now_s - self._memory.looked.get(node.uid, float("-inf")),
             pods=found.pods if found else None,
@@ -212,6 +224,7 @@ class Observer:
             ClusterError: the node could not be read; nothing may be done.
         """
         guest, evidence, error = self._read_first(scene, before)
+        self._calls.look_again()
         fact = self._fact(before.node)
         found = self._finder.look(scene, fact.node)
         now_s = self._world.clock.now_s()
@@ -247,6 +260,7 @@ class Observer:
             fenced_guest=self._reader.read_fenced(scene, node, candidates),
             stopped_as=self._stopped_as(node, fact.utc),
             tenure=self._tenure(candidates),
+            call=self._calls.of(node.name),
             asked_s=self._asked_s(node, now_s),
             looked_s=0.0,
             close=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fencer.core.policy import Policy
+from fencer.runtime.calls import Calls
 from fencer.runtime.cluster_calls import ClusterCalls
 from fencer.runtime.found import Finder
 from fencer.runtime.ledger import SharedLedger
@@ -25,6 +26,7 @@ class Shared:
         finder: Finds pods and volumes.
         ledger: What this agent shares with others.
         names: What hypervisors are called on Nodes, and here.
+        calls: What other controllers ask.
     """
 
     api: ClusterCalls
@@ -33,10 +35,12 @@ class Shared:
     finder: Finder
     ledger: SharedLedger
     names: Names
+    calls: Calls
 
     @classmethod
     def of(cls, world: World, policy: Policy) -> Shared:
         """Return them as an agent begins with them."""
         api = ClusterCalls(world, policy)
         finder = Finder(world.cluster, api, world.clock, policy)
-        return cls(api, Memory(), Notebook(), finder, SharedLedger(world, api), Names(world, policy))
+        ledger, names = SharedLedger(world, api), Names(world, policy)
+        return cls(api, Memory(), Notebook(), finder, ledger, names, Calls(world, policy, api))

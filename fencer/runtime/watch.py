@@ -95,6 +95,7 @@ def sight(done: Pass, world: World) -> Sight:
         scene.windows,
         scene.utc,
         world.clock.now_s(),
+        scene.requests,
         {} if election is None else {name: election.tenure(name) for name in names},
     )
 

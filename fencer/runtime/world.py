@@ -17,6 +17,7 @@ from fencer.ports import (
     LeaseStore,
     Recorder,
     Reporter,
+    Requests,
 )
 
 API = "kubernetes"
@@ -49,6 +50,7 @@ class World:
         one_host: Endpoints that are one host each: where they do not answer, their host is silent.
         leases: What agents share in the cluster; None: this one shares nothing.
         election: What this agent is to each hypervisor; None: no other agent is thought of.
+        requests: What other controllers of the cluster ask of fencer; None: nobody is heard here.
     """
 
     cluster: Cluster
@@ -62,3 +64,4 @@ class World:
     one_host: frozenset[str] = frozenset()
     leases: LeaseStore | None = None
     election: Election | None = None
+    requests: Requests | None = None

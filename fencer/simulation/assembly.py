@@ -23,6 +23,7 @@ from fencer.simulation.nodes import SimulatedNode
 from fencer.simulation.objects import Api, ApiNode, ApiObject
 from fencer.simulation.passages import revert, take_snapshot
 from fencer.simulation.pauser import SimulatedPauser
+from fencer.simulation.requests import SimulatedRequests
 from fencer.simulation.surveyor import SimulatedSurveyor
 from fencer.simulation.timeline import Timeline
 from fencer.simulation.workloads import Workload
@@ -117,6 +118,7 @@ class Simulation:
         self.control_plane = ControlPlane(self.api, workloads, timing or Timing(), self.timeline)
         self.cluster = SimulatedCluster(self.api)
         self.leases = SimulatedLeases(self.api)
+        self.requests = SimulatedRequests(self.api)
         self.surveyor = SimulatedSurveyor(self.api, self.cluster)
         self.pauser = SimulatedPauser(self.api)
         self.hypervisors = {

@@ -373,6 +373,7 @@ class SimulatedCluster:
 
 def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
     notes = node.annotations
+    excluded_by = written.excluded_by(notes, node.labels)
     return NodeView(
         name=node.name,
         uid=node.uid,
@@ -382,7 +383,8 @@ def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
         version=version,
         taints=node.taints,
         unschedulable=node.unschedulable,
-        excluded=written.excluded(notes.get(written.EXCLUDE)),
+        excluded=bool(excluded_by),
+        excluded_by=excluded_by,
         pause_note=notes.get(written.PAUSE),
         roles=node.roles,
         binding=written.read_binding(notes.get(written.BINDING), seal),

@@ -18,7 +18,7 @@ from fencer.core.model import Intent, Word
 from fencer.core.policy import Policy
 from fencer.errors import ClusterError
 from fencer.journal.rows import Journal
-from fencer.ports import Asker, Clock, Cluster, HostPower, Hypervisor, LeaseStore, Reporter
+from fencer.ports import Asker, Clock, Cluster, HostPower, Hypervisor, LeaseStore, Reporter, Requests
 from fencer.simulation.asker import Companion, Killed, Process
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.disk import SimulatedDisk
@@ -64,6 +64,7 @@ class StagePorts:
         journal: Where what it keeps goes; None: it keeps nothing.
         leases: What agents share.
         holder: Who it is in this life of its process, as on a Lease.
+        requests: What other controllers ask; None: nobody is heard.
         beside: What goes on beside its passes; None: it takes one command, and ends.
     """
 
@@ -78,6 +79,7 @@ class StagePorts:
     journal: Journal | None = None
     leases: LeaseStore | None = None
     holder: str = ""
+    requests: Requests | None = None
     beside: Beside | None = None
 
 
@@ -264,6 +266,7 @@ class Crew:
             self._disk if What.DISK_HANGS in {fault.what for fault in self._scenario.script} else None,
             self._leases_of(name, process),
             holder,
+            simulation.requests,
             self._beside(process) if watches else None,
         )
 

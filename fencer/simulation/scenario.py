@@ -11,6 +11,7 @@ from fencer.core.policy import Mode, Policy
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import Fault
 from fencer.simulation.kubelet import KubeletTiming
+from fencer.simulation.requests import HealthCheck
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
 
 ARMED = Policy(mode=Mode.ARMED)
@@ -71,6 +72,7 @@ class Scenario:
         policy: How fencer is set.
         watchers: The agents.
         kubelets: How quick the kubelets are.
+        health_check: Another controller that asks fencer for nodes; None: there is none.
         interleaved: Calls take effect anywhere within the time that their answers take, so that whatever one
             agent does happens in the midst of what the others do.
     """
@@ -92,6 +94,7 @@ class Scenario:
     policy: Policy = ARMED
     watchers: tuple[Watcher, ...] = (Watcher(),)
     kubelets: KubeletTiming = field(default_factory=KubeletTiming)
+    health_check: HealthCheck | None = None
     interleaved: bool = False
 
     def script_for(self, *, alone: bool) -> tuple[Fault, ...]:

@@ -15,6 +15,7 @@ from fencer.simulation.crew import AgentFactory, Crew, StagePorts, Ticker
 from fencer.simulation.faults import OF_AGENTS, Fault, What, apply
 from fencer.simulation.objects import ApiNode, ApiObject
 from fencer.simulation.reporter import StageReporter
+from fencer.simulation.requests import NodeHealthChecks
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.summary import IncidentSummary, Summary
 from fencer.simulation.tally import Incident, Tally
@@ -49,6 +50,9 @@ class Stage:
         self.tally = Tally(self.simulation)
         self.truth = Truth(self.simulation, scenario.policy, strict=strict)
         self.reporter = StageReporter(self.simulation.timeline)
+        if scenario.health_check is not None:
+            api, requests = self.simulation.api, self.simulation.requests
+            NodeHealthChecks(api, requests, scenario.health_check, self.simulation.timeline)
         self._seed = seed
         for hypervisor in self.simulation.hypervisors.values():
             hypervisor.subscribe(self.simulation.clock.wake)

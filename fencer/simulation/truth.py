@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from typing import cast
 
 from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState
-from fencer.core.policy import PausedGuest, Policy, ResumedGuest
+from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
+from fencer.core.requests import Progress, Request, Strategy
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.datacenter import ALIVE
@@ -74,6 +75,8 @@ class Truth:
         self._looks: Mapping[str, float] = {}
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
+        self._fenced: set[str] = set()
+        """Nodes that an agent ever tainted."""
         self._died_with: dict[str, str] = {}
         """Node that an agent tainted → the host with which its guest had died; empty: by itself."""
         self._was_alive: dict[str, bool] = {}
@@ -85,6 +88,7 @@ class Truth:
         self._back_s: dict[str, float] = {}
         """Guest → when its memory came to be, or came back."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
+        simulation.requests.on_answer.append(self._answered)
         for hypervisor in simulation.hypervisors.values():
             hypervisor.on_stop += [self.cut_off, self._hold_against_window]
         simulation.world.on_power.append(self._note_power)
@@ -147,6 +151,7 @@ class Truth:
         if found.tolerates_out_of_service or found.mirror:
             self._breach(found.node or "", f"{pod} is cleared, which stays")
         if found.node is not None:
+            self._hold_against_others(found.node, f"{pod} is cleared", begun=True)
             self._given_away(found.node, f"{pod} is cleared")
             if found.node not in self._ours:
                 self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
@@ -161,6 +166,8 @@ class Truth:
             self._cuts[guest.name] = guest.starts
         node, now_s = self._simulation.api.nodes.get(guest.node), self._simulation.clock.now_s()
         old = guest.revenant or not guest.cold
+        if guest.node not in self._ours:
+            self._hold_against_others(guest.node, "its guest is stopped", begun=False)
         if node is None:
             return
         if old and guest.node in self._ours:
@@ -173,6 +180,7 @@ class Truth:
         known_s = now_s - max(self._runs_since_s.get(guest.name, -math.inf), node.ready_since_s)
         if guest.power is not PowerState.RUNNING or known_s < ON_ITS_WAY_S:
             return
+        self._hold_against_policy(guest)
         if self._simulation.heard(guest):
             self._breach(guest.node, "its guest is stopped, which runs and is heard")
         elif now_s - node.renewed_s < self._policy.unresponsive_after_s - ON_ITS_WAY_S:
@@ -204,7 +212,9 @@ class Truth:
                 self._simulation.clock.now_s(),
                 self._died_with_host(name),
             )
+            self._fenced.add(name)
             self._given_away(name, "tainted")
+            self._hold_against_others(name, "tainted", begun=False)
             self._hold_against_silence(name)
             self._hold_against_brake(name)
         elif was.tainted and not now.tainted and self._ours.pop(name, None) is None:
@@ -257,6 +267,32 @@ class Truth:
         silent_s = self._simulation.clock.now_s() - heard_s
         if silent_s > self._silent_s + HEARD_LATE_S:
             self._breach(name, f"tainted, and no node at all was heard for {silent_s:.0f} s")
+
+    def _hold_against_policy(self, guest: Guest) -> None:
+        """A guest that runs is stopped where the operator wants that, or where somebody asks for it."""
+        request = self._simulation.requests.about(guest.node)
+        asked = request is not None and request.strategy is Strategy.STOP
+        if self._policy.unresponsive_guest is not UnresponsiveGuest.STOP and not asked:
+            self._breach(guest.node, "its guest is stopped, which runs, and nobody asked for that")
+
+    def _hold_against_others(self, name: str, how: str, *, begun: bool) -> None:
+        """Nothing is done for whoever gave it up, and nothing is begun where others work unasked."""
+        requests, now_s = self._simulation.requests, self._simulation.clock.now_s()
+        given_up_s, reserved_s = requests.given_up_s.get(name), requests.reserved_s.get(name)
+        if given_up_s is not None and now_s - given_up_s > ON_ITS_WAY_S:
+            self._breach(name, f"{how}, and whoever asked for it has given that up")
+        unasked = not begun and requests.about(name) is None
+        if unasked and reserved_s is not None and now_s - reserved_s > ON_ITS_WAY_S:
+            self._breach(name, f"{how}, and somebody else works on it")
+
+    def _answered(self, request: Request, progress: Progress) -> None:
+        """Whoever asked is told that it is done only once it is, and no only where it is not."""
+        node = self._simulation.api.nodes.get(request.node)
+        if progress.succeeded and request.node not in self._fenced:
+            self._breach(request.node, "whoever asked is told that it is done, and it never was fenced")
+        stands = node is not None and request.node in self._ours
+        if progress.succeeded is False and stands and not request.given_up:
+            self._breach(request.node, "whoever asked is told no, and it is fenced")
 
     def _note_power(self, guest: Guest) -> None:
         alive = guest.power in self._alive

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fencer.core.answering import DONE, FINAL
 from fencer.core.model import Decision, Reason, Verdict
 
 
@@ -99,6 +100,17 @@ TEXTS: dict[Reason, Text] = {
     Reason.MAINTENANCE: Text(
         "a maintenance window is open: fencer begins nothing by itself", "its end, or the same done by hand"
     ),
+    Reason.NODE_RESERVED: Text(
+        "another controller works on it, and has not asked fencer",
+        "a FencerRemediation for the node, or the same done by hand",
+    ),
+    Reason.HANDED_OVER: Text(
+        "it was handed over to somebody else, who repairs it", "that taint taken off by its owner"
+    ),
+    Reason.GIVEN_UP: Text(
+        "whoever asked for it has given that up: another remedy is on its way",
+        "that FencerRemediation deleted, or the same done by hand",
+    ),
     Reason.OBSERVE_MODE: Text(
         "fencer would act, but it only observes",
         "the same done by hand, or `mode: armed` before a node dies",
@@ -190,7 +202,15 @@ def change(decision: Decision) -> str:
 def table() -> str:
     """Return all reasons as a Markdown table, for the documentation."""
     rows = (
-        f'| <a id="{reason.value}"></a>`{reason.value}` | {text.says} | {text.change} |'
+        f'| <a id="{reason.value}"></a>`{reason.value}` | {text.says} | {text.change} | {_final(reason)} |'
         for reason, text in TEXTS.items()
     )
-    return "\n".join(("| reason | what it says | what would change it |", "| --- | --- | --- |", *rows, ""))
+    head = ("| reason | what it says | what would change it | final |", "| --- | --- | --- | --- |")
+    return "\n".join((*head, *rows, ""))
+
+
+def _final(reason: Reason) -> str:
+    """Say whether it ends a FencerRemediation, and how."""
+    if reason is DONE:
+        return "yes: done"
+    return "yes: no" if reason in FINAL else ""

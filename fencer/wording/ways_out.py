@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fencer.core.annotations import EXCLUDE_LABEL
 from fencer.core.identity import still_bound
 from fencer.core.model import (
     OUT_OF_SERVICE,
@@ -70,6 +71,9 @@ WAYS: dict[Reason, str] = {
     Reason.NODE_EXCLUDED: "`kubectl annotate node {node} fencer.dev/exclude-`",
     Reason.NODE_PAUSED: "`fencer resume {node}`, or `kubectl annotate node {node} fencer.dev/pause-`",
     Reason.MAINTENANCE: "`fencer fence {node}` does not wait for its end",
+    Reason.NODE_RESERVED: "`fencer fence {node}` does not ask who else works on it",
+    Reason.HANDED_OVER: "`fencer fence {node}` does not ask whose it is",
+    Reason.GIVEN_UP: "`fencer fence {node}` does not ask for what",
     Reason.OBSERVE_MODE: (
         "`fencer fence {node} --guest {guest}`, if you are sure that this guest is the node; for the next "
         "time, `mode: armed` in {path}"
@@ -133,6 +137,12 @@ OF_A_FENCE: dict[Reason, str] = {
     Reason.MAINTENANCE: "`fencer unfence {node}`, once it is back, does not wait for its end",
 }
 """Other words if the node is fenced already."""
+
+OF_A_LABEL: dict[Reason, str] = {
+    **WAYS,
+    Reason.NODE_EXCLUDED: f"`kubectl label node {{node}} {EXCLUDE_LABEL}-`",
+}
+"""Other words if it is medik8s' label that excludes the node."""
 
 OF_NOBODY: dict[Reason, str] = {Reason.EVIDENCE_MISSING: _CHECK}
 """Other words if it is not known which guest the node is: then no word can be given for it."""
@@ -219,7 +229,7 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
             f"Your word that the guest is off counts for {age(WORD_LASTS_S)}. That time is over: give it "
             "again."
         )
-    way = WAYS.get(decision.reason, "")
+    way = (OF_A_LABEL if EXCLUDE_LABEL in node.excluded_by else WAYS).get(decision.reason, "")
     if node.fenced:
         way = OF_A_FENCE.get(decision.reason, way)
     if evidence is not None and evidence.doubt is not None:

@@ -292,6 +292,9 @@ class Lab(Wiring):
     def leases(self, _config: Config) -> LeaseStore:
         return self.simulation.leases
 
+    def requests(self, _config: Config) -> Requests:
+        return self.simulation.requests
+
     def beside(self, steps: Sequence[Callable[[], float]]) -> Beside:
         clock = self.simulation.clock
 

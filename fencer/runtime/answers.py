@@ -1,0 +1,128 @@
+"""Answers whoever asks for a node by a FencerRemediation: beside the passes, by what they have shown."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from fencer.core.answering import DONE, answer, answers, may_go
+from fencer.core.model import Judged
+from fencer.core.requests import Progress, Request
+from fencer.core.text import age
+from fencer.errors import ClusterConflict, ClusterError, ClusterNotFound
+from fencer.ports import Reporter, Requests, Sight
+from fencer.wording.reasons import change, says
+
+STEP_S = 1.0
+"""How soon after a pass what it has shown is written."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stands:
+    """Since when a request's node has been judged for one reason."""
+
+    reason: object
+    since_s: float
+
+
+class Answers:
+    """A `fencer.ports.Viewer` that tells those who have asked what becomes of it. Only for an armed agent.
+
+    Args:
+        requests: Where they ask.
+        reporter: Is told of every request, and of every final answer.
+    """
+
+    def __init__(self, requests: Requests, reporter: Reporter) -> None:
+        self._requests, self._reporter = requests, reporter
+        self._stands: dict[str, _Stands] = {}
+        self._due: dict[str, tuple[Request, Callable[[], object]]] = {}
+        self._news: deque[tuple[str, bool]] = deque()
+        self._utc = ""
+
+    def passed(self, seen: Sight) -> None:
+        """See `fencer.ports.Viewer.passed`: find out what is due."""
+        while self._news:  # reporters are told from one thread
+            text, warning = self._news.popleft()
+            self._reporter.said(text, warning=warning)
+        due: dict[str, tuple[Request, Callable[[], object]]] = {}
+        self._utc = seen.utc
+        for request in seen.requests:
+            judged = seen.judged.get(request.node)
+            stood_s = self._stood_s(request, judged, seen.at_s)
+            deed = self._deed(request, judged, stood_s) if answers(judged) else None
+            if deed is not None:
+                due[request.uid] = request, deed
+        for gone in self._stands.keys() - {request.uid for request in seen.requests}:
+            del self._stands[gone]
+        self._due = due
+
+    def failed(self, why: str) -> None:  # noqa: ARG002 - nothing new is said, whatever the reason
+        """See `fencer.ports.Viewer.failed`."""
+        self._due = {}
+
+    def step(self) -> float:
+        """Write what is due; return in how many seconds to come again."""
+        due, self._due = self._due, {}
+        for request, deed in due.values():
+            try:
+                deed()
+            except (ClusterConflict, ClusterNotFound):
+                continue  # it is read anew in the next pass
+            except ClusterError as error:
+                log.warning("%s: could not be answered: %s", request, error)
+        return STEP_S
+
+    def _stood_s(self, request: Request, judged: Judged | None, now_s: float) -> float:
+        reason = request.problem or (judged.decision.reason if judged is not None else None)
+        stands = self._stands.get(request.uid)
+        if stands is None or stands.reason != reason:
+            stands = self._stands[request.uid] = _Stands(reason, now_s)
+        return now_s - stands.since_s
+
+    def _deed(self, request: Request, judged: Judged | None, stood_s: float) -> Callable[[], object] | None:
+        """Return the one thing that is due for a request; what follows from it is due after the next pass."""
+        if request.deleting:
+            node = judged.observation.node if judged is not None else None
+            gone = request.adopted and may_go(request, node)
+            return partial(self._release, request) if gone else None
+        progress = answer(request, judged, stood_s)
+        refused = request.refused or (progress is not None and progress.succeeded is False)
+        if request.live and not (request.adopted or refused):
+            return partial(self._adopt, request)
+        if progress is None:
+            return None
+        return partial(self._answer, request, replace(progress, message=_message(request, judged, stood_s)))
+
+    def _adopt(self, request: Request) -> None:
+        self._requests.adopt(request)
+        self._news.append((f"{request.node}: {request} asks for it: {request.strategy.value}", False))
+
+    def _answer(self, request: Request, progress: Progress) -> None:
+        self._requests.answer(request, progress, self._utc)
+        if progress.final:
+            word = "is done" if progress.succeeded else "is told no"
+            text = f"{request.node or request.name}: {request} {word}: {progress.message}"
+            self._news.append((text, not progress.succeeded))
+
+    def _release(self, request: Request) -> None:
+        self._requests.release(request)
+        self._news.append((f"{request.node or request.name}: {request} is over", False))
+
+
+def _message(request: Request, judged: Judged | None, stood_s: float) -> str:
+    """Tell people why."""
+    if request.given_up:
+        return "its owner gave it up: fencer does nothing more for it"
+    if request.problem:
+        return request.problem
+    if judged is None:
+        return f"there is no node {request.node}, for {age(stood_s)}"
+    if judged.decision.reason is DONE:
+        return says(judged.decision)
+    return f"{says(judged.decision)}; what would change this: {change(judged.decision)}"
