@@ -135,12 +135,14 @@ class HealthCheck:
         after_s: A node that is not Ready for so long is sick.
         strategy: What its template asks for.
         patience_s: It gives a request up after so long.
+        escalates: It has another remedy after this one, and turns to it as soon as it is told no.
         asks: Its template is fencer's. False: another remediator's, which here does nothing.
     """
 
     after_s: float = 300.0
     strategy: Strategy = Strategy.PROVE
     patience_s: float = 300.0
+    escalates: bool = False
     asks: bool = True
 
 
@@ -190,11 +192,15 @@ class NodeHealthChecks:
             self._requests.make(name, self._check.strategy, self.NAME)
             self._asked_s[name] = now_s
             self._timeline.tell("world", name, "asked", f"{self.NAME} asks fencer: {self._check.strategy}")
-        elif not (request.given_up or (request.told is not None and request.told.final)) and (
-            now_s - self._asked_s[name] >= self._check.patience_s
-        ):
+        elif not request.given_up and self._turns_away(request, now_s - self._asked_s[name]):
             self._requests.give_up(request)
             self._timeline.tell("world", name, "given-up", f"{self.NAME} waits no longer")
+
+    def _turns_away(self, request: Request, waited_s: float) -> bool:
+        """Whether it gives a request up now: never one that is done."""
+        if request.told is not None and request.told.succeeded:
+            return False
+        return waited_s >= self._check.patience_s or (self._check.escalates and request.refused)
 
     def _take_back(self, name: str) -> None:
         request = self._requests.about(name)

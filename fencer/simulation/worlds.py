@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from fencer.core.policy import Policy
+from fencer.core.requests import Strategy
 from fencer.simulation import deceptions, incidents
 from fencer.simulation.assembly import Shape
 from fencer.simulation.blips import blips
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
+from fencer.simulation.requests import HealthCheck
 from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
 
@@ -67,6 +69,8 @@ KINDS: tuple[Kind, ...] = (
 BLIPS = Kind(blips, 0, comes_back=True)
 """Instead of another kind in so many worlds, by a chance of their own: each other seed keeps its world."""
 BLIPS_SHARE = 0.2
+CHECKED_SHARE = 0.25
+"""In so many worlds another controller asks for sick nodes, sooner or later, patient or not."""
 DISK_SHARE = 0.1
 """In so many worlds the disk under an agent's journal hangs for a while."""
 
@@ -103,6 +107,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
         policy=policy,
         watchers=watchers,
         workloads=lambda: _workloads(*sizes),
+        health_check=_health_check(seed),
         interleaved=True,
     )
 
@@ -167,6 +172,20 @@ def _watchers(chance: Random, shape: Shape, *, needs_witness: bool) -> tuple[Wat
         late = not needs_witness and chance.random() < 0.3  # noqa: PLR2004 - so many
         others.append(Watcher(knows, from_s=chance.uniform(1.0, 150.0) if late else 0.0))
     return (Watcher(), *others)
+
+
+def _health_check(seed: int) -> HealthCheck | None:
+    """Draw how another controller is set that asks for nodes, by a chance of its own; None: there is none."""
+    chance = Random(f"{seed} health check")  # noqa: S311 - chance that can be repeated is the point
+    if chance.random() >= CHECKED_SHARE:
+        return None
+    return HealthCheck(
+        after_s=chance.choice((1.0, 15.0, 60.0, 300.0)),
+        strategy=chance.choice(tuple(Strategy)),
+        patience_s=chance.choice((3.0, 30.0, 120.0, 600.0)),
+        asks=chance.random() < 0.8,  # noqa: PLR2004 - mostly it asks fencer
+        escalates=chance.random() < 0.5,  # noqa: PLR2004 - half of them
+    )
 
 
 def _slow_disk(seed: int, script: Sequence[Fault]) -> Sequence[Fault]:

@@ -33,6 +33,7 @@ from fencer.ports import (
     Hypervisor,
     LeaseStore,
     Pauser,
+    Requests,
     Sight,
     Surveyor,
 )

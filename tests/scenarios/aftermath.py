@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from fencer.core.annotations import BINDING
 from fencer.core.model import PowerState
 from fencer.core.policy import Policy, UnresponsiveGuest
+from fencer.core.requests import Strategy
 from fencer.simulation.faults import FROZEN_S, Fault, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiNode
@@ -94,6 +95,8 @@ def starved(stage: Stage, excepted: Collection[str] = ()) -> Iterator[str]:
         node = stage.simulation.api.nodes.get(name)
         if node is None or name in excepted or name in stage.scenario.shape.spare:
             continue
+        if _left_to_others(stage, name):
+            continue
         dead = machine.guest.power in {PowerState.STOPPED, PowerState.PAUSED}
         if dead or _is_to_be_stopped(stage, node, machine.guest):
             yield from _not_fenced(stage, node, machine.guest)
@@ -105,6 +108,13 @@ def starved(stage: Stage, excepted: Collection[str] = ()) -> Iterator[str]:
                 yield f"{name} is back, and not free: {kept}"
             if BINDING not in node.annotations and not claims:
                 yield f"{name} is heard, and never was bound"
+
+
+def _left_to_others(stage: Stage, name: str) -> bool:
+    """Whether somebody else works on a node who has not asked fencer, or has given that up."""
+    requests = stage.simulation.requests
+    request = requests.about(name)
+    return request.given_up if request is not None else name in requests.reservations
 
 
 def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
@@ -127,9 +137,10 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
 
 def _is_to_be_stopped(stage: Stage, node: ApiNode, guest: Guest) -> bool:
     """Whether a guest runs and was not heard for so long that it is to be stopped, by who wants that."""
-    policy = stage.scenario.policy
+    policy, request = stage.scenario.policy, stage.simulation.requests.about(node.name)
+    asked = request is not None and request.strategy is Strategy.STOP and not request.refused
     silent_s = stage.simulation.clock.now_s() - node.renewed_s
-    wanted = policy.unresponsive_guest is UnresponsiveGuest.STOP and not node.out_of_service
+    wanted = (asked or policy.unresponsive_guest is UnresponsiveGuest.STOP) and not node.out_of_service
     return wanted and guest.running() and silent_s > policy.unresponsive_after_s + policy.power_window_s
 
 

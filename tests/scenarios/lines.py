@@ -40,6 +40,10 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     slow = f"; each answer takes {shape.answer_s:g} s" if shape.answer_s else ""
     mute = "" if shape.tells_cold else "; none tells whether a guest was booted or restored"
     yield f"endpoints {', '.join((shape.endpoint, *shape.further))}{foreign}{watched}{slow}{mute}"
+    check = scenario.health_check
+    if check is not None:
+        what = f"asks for {check.strategy}" if check.asks else "asks somebody else"
+        yield f"a health check {what} after {check.after_s:g} s, and waits {check.patience_s:g} s"
     for number, watcher in enumerate(scenario.watchers, 1):
         knows = "all endpoints" if watcher.knows is None else ", ".join(watcher.knows)
         yield f"fencer-{number} knows {knows}; watches from {clock(watcher.from_s).strip()}"
