@@ -17,7 +17,7 @@ from fencer.cluster.settings import ClusterSettings
 from fencer.config.settings import Config
 from fencer.core.model import NodeView
 from fencer.core.policy import Policy
-from fencer.core.standing import Standing, standing
+from fencer.core.standing import Standing, kept, standing
 from fencer.core.text import count
 from fencer.errors import ClusterProtocol, FencerError
 from fencer.ports import ClusterInfo, Nodes
@@ -35,6 +35,8 @@ def refuse_what_stands(
     load: Callable[[], Config],
     word: str | None,
     which: Callable[[Iterable[NodeView], str], Sequence[Standing]] = standing,
+    *,
+    requests: bool = False,
 ) -> str:
     """Look at the cluster, and go no further if something that fencer set is left there.
 
@@ -43,6 +45,7 @@ def refuse_what_stands(
         load: Returns the configuration that leads there.
         word: A person's word that nothing is left, for a cluster that cannot be asked.
         which: What matters, of the nodes, at the API server's time.
+        requests: Requests of other controllers that wait for fencer matter as well.
 
     Returns:
         What was seen, in a sentence.
@@ -51,7 +54,9 @@ def refuse_what_stands(
         click.exceptions.Exit: something is left, and was named; or that is not known, and there is no word.
     """
     try:
-        info, nodes = _seen(wiring, load())
+        config = load()
+        info, nodes = _seen(wiring, config)
+        waiting = _waiting(wiring, config) if requests else ()
     except FencerError as error:
         if word is None:
             complain(
@@ -61,7 +66,7 @@ def refuse_what_stands(
             raise click.exceptions.Exit(error.exit_code) from error
         return f"the cluster could not be asked; your word that nothing is left: {clean(word)}"
     where = f"{clean(info.server)}, as {clean(info.user)}"
-    found = which(nodes.views, nodes.utc)
+    found = (*which(nodes.views, nodes.utc), *waiting)
     if found:
         _name(where, found)
         raise click.exceptions.Exit(1)
@@ -89,6 +94,18 @@ def _seen(wiring: Wiring, config: Config) -> tuple[ClusterInfo, Nodes]:
     if nodes.malformed:
         raise ClusterProtocol(f"{info.server}: cannot be read: {'; '.join(nodes.malformed)}")
     return info, nodes
+
+
+def _waiting(wiring: Wiring, config: Config) -> Sequence[Standing]:
+    """Return the requests that fencer keeps; errors as in `_seen`."""
+    deadline_s = config.policy.call_deadline_s
+    asker = wiring.asker(wiring.clock(), deadline_s)
+    asked = asker.ask(API, wiring.requests(config).asked, deadline_s)
+    if asked is None:
+        return ()
+    if asked.malformed:
+        raise ClusterProtocol(f"cannot be read: {'; '.join(asked.malformed)}")
+    return kept(asked.requests)
 
 
 def _name(where: str, found: Sequence[Standing]) -> None:

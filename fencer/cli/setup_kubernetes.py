@@ -34,6 +34,7 @@ HOUR_S, HOURS = 3600, 90 * 24
     epilog="\b\nExamples:\n  fencer setup kubernetes | kubectl apply -f -\n"
     "  fencer setup kubernetes -c /etc/fencer/config.yaml | kubectl apply -f -\n"
     "  fencer setup kubernetes --drain --attachments | kubectl apply -f -\n"
+    "  fencer setup kubernetes --remediation | kubectl apply -f -\n"
     "  fencer setup kubernetes --kubeconfig ~/.kube/config --output /etc/fencer/kubeconfig\n"
     "  fencer setup kubernetes --kubeconfig k3s.yaml --server https://192.168.1.21:6443 \\\n"
     "      --output /etc/fencer/kubeconfig\n"
@@ -72,6 +73,12 @@ HOUR_S, HOURS = 3600, 90 * 24
     is_flag=True,
     help="Also print the right to release volumes at once if a node's object is deleted while it is fenced. "
     "Without it Kubernetes takes six minutes.",
+)
+@click.option(
+    "--remediation",
+    is_flag=True,
+    help="Also print the kinds by which NodeHealthCheck and MachineHealthCheck call fencer, and the rights "
+    "that go with them.",
 )
 @click.option(
     "--output",
@@ -117,6 +124,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     only: str | None,
     drain: bool,
     attachments: bool,
+    remediation: bool,
     output: Path | None,
     replace: bool,
     admin: Path | None,
@@ -138,7 +146,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     Applied from several agents' configurations, they add up.
 
     With --remove nothing is printed while one of fencer's fences or cordons is left in the cluster that
-    --kubeconfig names, or else the configuration.
+    --kubeconfig names, or else the configuration; nor while a FencerRemediation waits for fencer.
     """
     from fencer.setup.files import refuse_existing, refuse_same, require_folder_of  # noqa: PLC0415 - as others are
     from fencer.setup.kubernetes import (  # noqa: PLC0415 - only where it runs
@@ -161,6 +169,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
             wiring,
             lambda: wiring.load(path) if admin is None else kubeconfig_only(admin, context, server),
             nothing_stands,
+            requests=True,
         )
         told = None
         with suppress(FencerError):  # the namespace goes with all Leases in it: naming them is a courtesy
@@ -168,10 +177,13 @@ def kubernetes(  # noqa: PLR0913 - one for each option
         leases = told.leases if told else ()
         say_file(removal(namespace, looked, leases, policy=only != "account"))
         return
-    if (drain or attachments) and (only == "policy" or (output is not None and not only)):
+    roles = drain, attachments, remediation
+    if any(roles) and (only == "policy" or (output is not None and not only)):
         alone = "--admission-policy" if only else "--output"
-        raise click.UsageError(f"{alone} prints no role: --drain and --attachments go with the manifest.")
-    wanted = Wanted(only != "policy", only != "account", drain, attachments)
+        raise click.UsageError(
+            f"{alone} prints no role: --drain, --attachments and --remediation go with the manifest."
+        )
+    wanted = Wanted(only != "policy", only != "account", *roles)
     refuse_no_name(namespace)
     if output is None or only:
         _refuse_without(output, {"--replace": replace, "--hours": hours, "--server": server})

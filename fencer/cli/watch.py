@@ -31,6 +31,7 @@ from fencer.planned.hook import HookDrains, Request, drain_for
 from fencer.ports import Clock, ClusterInfo, Reporter, Viewer
 from fencer.preflight.cluster import WITHOUT
 from fencer.preflight.collect import look_at_secrets
+from fencer.preflight.remediation import OPTION, UNANSWERED
 from fencer.preflight.rights import granting
 from fencer.preflight.transport import ANYBODY, without_key
 from fencer.reporting.events import EventReporter
@@ -333,6 +334,10 @@ def _name_lesser_rights(parts: Parts, agent: Agent, identity: ClusterInfo) -> No
         if right == "watch nodes":
             continue  # whoever watches them says so, also if the right is taken away later
         log.warning("may not %s: %s; `%s` grants it", right, WITHOUT[right], grants)
+    if parts.requests is not None:
+        for right in agent.shared.api(parts.requests.missing_rights):
+            grants = granting(identity.user, OPTION, version=identity.version)
+            log.warning("may not %s: %s; `%s` grants it", right, UNANSWERED, grants)
 
 
 class Stop:

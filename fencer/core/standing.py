@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from fencer.core.cordon import DRAINERS, HOOK
 from fencer.core.model import OUT_OF_SERVICE, Cordon, FenceMark, NodeView, Unreadable
+from fencer.core.requests import Request
 from fencer.core.text import age
 from fencer.core.times import seconds_between
 
@@ -23,7 +24,7 @@ class Standing:
     """One thing that fencer set and that somebody has to end.
 
     Attributes:
-        node: On which Node.
+        node: On which Node, or about which.
         text: What it is, since when, and by whom.
         ends: What ends it: commands, in this order.
     """
@@ -54,6 +55,27 @@ def hooked(nodes: Iterable[NodeView], utc: str) -> tuple[Standing, ...]:
     """Return the cordons that a hookscript asked for. Arguments as in `standing`."""
     asked = (node for node in nodes if isinstance(node.cordon, Cordon) and node.cordon.by == HOOK)
     return tuple(found for node in asked if (found := _cordon(node, utc)) is not None)
+
+
+def kept(requests: Iterable[Request]) -> tuple[Standing, ...]:
+    """Return the requests of other controllers that stay in the API until fencer lets them go.
+
+    Args:
+        requests: All of them.
+    """
+    return tuple(
+        Standing(
+            one.node or one.name,
+            f"{one}: it stays until fencer takes its finalizer off",
+            (
+                f"kubectl -n {one.namespace} delete fencerremediation {one.name}   (while an agent runs)",
+                f"kubectl -n {one.namespace} patch fencerremediation {one.name} --type merge -p "
+                """'{"metadata":{"finalizers":null}}'   (if none will ever run again)""",
+            ),
+        )
+        for one in requests
+        if one.adopted
+    )
 
 
 def _fence(node: NodeView, utc: str) -> Standing | None:

@@ -17,6 +17,7 @@ from fencer.config.settings import Config, Endpoint
 from fencer.core.agents import read_agents
 from fencer.core.ledger import read_ledger
 from fencer.core.model import Evidence, GuestRef, Unreadable
+from fencer.core.policy import Remediation
 from fencer.core.rung import Subject
 from fencer.errors import ClusterDenied, ClusterError, ClusterNotFound, FencerError, HypervisorUnreachable
 from fencer.hosts.settings import FenceAgentSettings
@@ -32,6 +33,7 @@ from fencer.ports import (
     Hypervisor,
     LeaseStore,
     Reporter,
+    Requests,
     StopSettings,
 )
 from fencer.preflight.agent import outdated, socket_of, unit_of
@@ -44,6 +46,7 @@ from fencer.preflight.facts import (
     LeaseFacts,
     NodeFacts,
     ReceiverFacts,
+    RemediationFacts,
 )
 from fencer.preflight.home import Home
 from fencer.preflight.leases import by_lease
@@ -115,6 +118,10 @@ class Builder(Protocol):
 
     def leases(self, config: Config) -> LeaseStore:
         """Build the way to fencer's Leases."""
+        ...
+
+    def requests(self, config: Config) -> Requests:
+        """Build the way to what other controllers ask of fencer."""
         ...
 
     def hypervisor(self, endpoint: Endpoint, clock: Clock) -> Hypervisor:
@@ -215,7 +222,24 @@ class _Collector:
             ),
             credentials=_or_why(lambda: builder.account(config).credentials()),
             wall=builder.wall(),
+            remediation=_or_why(self._remediation),
         )
+
+    def _remediation(self) -> RemediationFacts | None:
+        """Say what other controllers ask, and whether we may answer; None: they cannot ask.
+
+        Raises:
+            FencerError: that is not known.
+        """
+        config = self.config
+        if config.policy.remediation is Remediation.IGNORE:
+            return None
+        requests = self.builder.requests(config)
+        missing = self._ask(API, requests.missing_rights)
+        if missing:
+            return RemediationFacts(missing)
+        asked = self._ask(API, requests.asked)
+        return None if asked is None else RemediationFacts((), asked)
 
     def _describe(self) -> dict[str, EndpointInfo | FencerError]:
         """Ask all endpoints at once who they are."""

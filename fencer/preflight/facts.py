@@ -13,6 +13,7 @@ from fencer.config.settings import Config
 from fencer.core.agents import Agents
 from fencer.core.identity import subject_of
 from fencer.core.model import Evidence, Observation
+from fencer.core.requests import Asked
 from fencer.core.rung import Subject
 from fencer.errors import ClusterError, FencerError
 from fencer.ports import ClusterInfo, Credential, EndpointInfo, StopSettings
@@ -81,6 +82,19 @@ class LeaseFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class RemediationFacts:
+    """What there is of other controllers' requests, in a cluster that knows their kind.
+
+    Attributes:
+        missing: The rights to answer them that we do not have.
+        asked: What is asked; None: that may not be read.
+    """
+
+    missing: Sequence[str]
+    asked: Asked | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """What the API server says about itself and about our account.
 
@@ -92,6 +106,8 @@ class ClusterFacts:
         missing_for_attachments: Those that deleting attachments needs.
         credentials: What lets us in.
         wall: The time of day here when that was told.
+        remediation: What there is of requests, or why that is not known; None: their kind is not known, or
+            nobody is heard.
     """
 
     info: ClusterInfo
@@ -101,6 +117,7 @@ class ClusterFacts:
     missing_for_attachments: Sequence[str] | FencerError
     credentials: Sequence[Credential] | FencerError
     wall: datetime
+    remediation: RemediationFacts | FencerError | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from fencer.preflight import (
     nodes,
     notifications,
     power,
+    remediation,
     transport,
     web,
 )
@@ -50,6 +51,7 @@ def judge(facts: Facts) -> Iterator[Finding]:
     yield web.judge(config.web, facts.web_trouble, answers=facts.agent_answers)
     if isinstance(facts.cluster, ClusterFacts):
         yield from cluster.judge(facts.cluster, hook_drains=config.hook.pre_stop is PreStop.DRAIN)
+        yield from remediation.judge(facts.cluster.info, facts.cluster.remediation)
         yield from credentials.judge(facts.cluster.credentials, facts.cluster.wall)
     else:
         yield cluster.judge_silence(facts.cluster, config.kubernetes.kubeconfig)

@@ -16,6 +16,7 @@ RBAC = "kubernetes/rbac.yaml"
 ADMISSION_POLICY = "kubernetes/admission-policy.yaml"
 DRAIN = "kubernetes/drain.yaml"
 ATTACHMENTS = "kubernetes/attachments.yaml"
+REMEDIATION = "kubernetes/remediation.yaml"
 HOOK = "proxmox/fencer-hook"
 
 _FOLDERS = (Path(__file__).parent / "files", Path(__file__).parents[2] / "config")

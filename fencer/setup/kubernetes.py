@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fencer.cluster.names import TOKENS
 from fencer.core.standing import NOTES
 from fencer.errors import ConfigError
-from fencer.setup.files import ADMISSION_POLICY, ATTACHMENTS, DRAIN, RBAC, packaged
+from fencer.setup.files import ADMISSION_POLICY, ATTACHMENTS, DRAIN, RBAC, REMEDIATION, packaged
 from fencer.setup.leases import HypervisorLease, leases_manifest
 
 NAMESPACE = "fencer"
@@ -36,15 +36,17 @@ class Wanted:
         policy: The admission policy, for Kubernetes 1.30 or newer.
         drain: The right to evict pods.
         attachments: The right to delete attachments.
+        remediation: The kinds by which other controllers call fencer, and the rights that go with them.
     """
 
     account: bool = True
     policy: bool = True
     drain: bool = False
     attachments: bool = False
+    remediation: bool = False
 
 
-ALL = Wanted(drain=True, attachments=True)
+ALL = Wanted(drain=True, attachments=True, remediation=True)
 POLICY = Wanted(account=False)
 
 
@@ -60,6 +62,7 @@ def manifest(namespace: str = NAMESPACE, wanted: Wanted = ALL) -> str:
         ADMISSION_POLICY: wanted.policy,
         DRAIN: wanted.drain,
         ATTACHMENTS: wanted.attachments,
+        REMEDIATION: wanted.remediation,
     }
     texts = [packaged(name).decode() for name, is_wanted in files.items() if is_wanted]
     return _moved("---\n".join(texts), namespace)

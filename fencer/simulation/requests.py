@@ -25,11 +25,13 @@ class SimulatedRequests:
         reservations: Who works on a node, by its name.
         reserved_s: Since when.
         given_up_s: When the request about a node was given up, by its name.
+        missing: The rights to it that fencer's account does not have.
         on_answer: Called with each answer, after it was written.
     """
 
     def __init__(self, api: Api) -> None:
         self.known = False
+        self.missing: list[str] = []
         self.reservations: dict[str, str] = {}
         self.reserved_s: dict[str, float] = {}
         self.given_up_s: dict[str, float] = {}
@@ -98,7 +100,7 @@ class SimulatedRequests:
 
     def missing_rights(self) -> Sequence[str]:
         """See `fencer.ports.Requests.missing_rights`."""
-        return ()
+        return list(self.missing)
 
     def _answers(self) -> None:
         if self._api.down_why is not None:

@@ -1,9 +1,12 @@
 """``fencer setup … --remove``: what is fencer's goes only when nothing of it stands in the cluster."""
 
+from dataclasses import replace
+
 import pytest
 
 from fencer.core.model import Cordon
-from fencer.errors import ClusterUnreachable
+from fencer.core.requests import Strategy
+from fencer.errors import ClusterProtocol, ClusterUnreachable
 from fencer.ports import Nodes
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab, Otherwise
@@ -69,6 +72,38 @@ def test_what_it_names_ends_it():
     node.unschedulable = False  # as kubectl does: the note stays
     lab.simulation.api.changed(node)
     assert lab.run(*REMOVE).exit_code == 0
+
+
+def asked_lab():
+    lab = Lab()
+    requests = lab.simulation.requests
+    requests.known = True
+    requests.adopt(requests.make("k8s-2", Strategy.PROVE, "NodeHealthCheck workers"))
+    return lab, requests
+
+
+def test_a_request_that_waits_for_fencer_is_named_with_what_ends_it():
+    """Its kind is deleted as well, and that would hang on fencer's finalizer."""
+    lab, requests = asked_lab()
+    result = lab.run(*REMOVE)
+    assert (result.exit_code, result.stdout) == (1, "")
+    _, request, deleted, by_hand = result.stderr.splitlines()
+    what = "FencerRemediation remediation/k8s-2 (NodeHealthCheck workers)"
+    assert request == f"  k8s-2  {what}: it stays until fencer takes its finalizer off"
+    assert deleted.startswith("         ends it: kubectl -n remediation delete fencerremediation k8s-2 ")
+    assert """patch fencerremediation k8s-2 --type merge -p '{"metadata":{"finalizers":null}}'""" in by_hand
+    requests.delete(requests.about("k8s-2"))
+    requests.release(requests.about("k8s-2"))
+    assert lab.run(*REMOVE).exit_code == 0
+
+
+def test_requests_that_cannot_be_read_may_wait():
+    lab, requests = asked_lab()
+    asked = requests.asked()
+    requests.asked = lambda: replace(asked, requests=(), malformed=("remediation a/b: odd",))
+    result = lab.run(*REMOVE)
+    assert (result.exit_code, result.stdout) == (ClusterProtocol.exit_code, "")
+    assert "remediation a/b: odd" in result.stderr
 
 
 @pytest.mark.parametrize("by", ["drain", "hook", "unfence"])

@@ -297,6 +297,14 @@ def test_an_armed_agent_goes_on_without_the_right_to_look_at_volumes_and_names_i
     assert "rights are missing" not in said
 
 
+def test_an_agent_that_may_not_answer_other_controllers_names_it_and_goes_on():
+    lab = Lab()
+    lab.simulation.requests.missing = ["list fencerremediations"]
+    said = watched(lab, for_s=5)
+    assert "may not list fencerremediations: whoever asks fencer for a node" in said
+    assert "`fencer setup kubernetes --remediation | kubectl apply -f -` grants it" in said
+
+
 def test_a_token_that_ends_soon_is_told_at_the_start():
     lab = Lab()
     lab.own.ends = lab.wall() + timedelta(days=29)

@@ -12,6 +12,7 @@ from typing import Any
 
 from fencer.cluster.kubernetes import KubernetesCluster
 from fencer.cluster.leases import read_record, written
+from fencer.cluster.remediation_parse import FINALIZER, NODE_NAME
 from fencer.core import annotations as keys
 from fencer.core.model import Binding, Cordon, FenceMark, GuestRef
 from tests.cluster.guard import FAILED, SECRETS, send
@@ -20,10 +21,13 @@ from tests.support.backstage import (
     BUDGETS,
     CLAIMS,
     LEASES,
+    MACHINES,
+    MEDIK8S_LEASES,
     MERGE,
     NODES,
     OUR_LEASES,
     PODS,
+    REMEDIATIONS,
     ApiBackstage,
 )
 from tests.support.controlplane import ControlPlane, Response
@@ -47,6 +51,13 @@ FORGED = '{"fencedAt":"2026-11-20T10:41:12Z"}'
 """A mark that names that time, and says nothing else."""
 CORDONED = {"f:spec": {"f:unschedulable": {}}}
 """What is recorded of whoever set a cordon."""
+CONDITION = {
+    "status": "True",
+    "reason": "R",
+    "message": "",
+    "lastTransitionTime": "2026-11-20T10:41:12Z",
+}
+"""A condition of a request, but for its type."""
 NO_GRACE = {"gracePeriodSeconds": 0}
 
 _numbers = itertools.count(1)
@@ -141,12 +152,28 @@ class Scene:
         self.admin.send("PATCH", LEASE, {"metadata": {"annotations": {"example.com/theirs": "1"}}})
         return self.send("PATCH", LEASE, {"spec": {"leaseDurationSeconds": 15}} | dict(body))
 
+    def asked(self) -> str:
+        """Ask for the node as another controller does, with a finalizer and a word of its own."""
+        status = {"conditions": [{**CONDITION, "type": "Theirs"}]}
+        path = self.admin.make_request(self.node, finalizers=["example.com/hold"])
+        self.admin.send("PATCH", f"{path}/status", {"status": status})
+        return path
+
+    def machine(self) -> str:
+        """Make a Machine; return its path."""
+        self.admin.make_machine(self.node)
+        return f"{MACHINES}/{self.node}"
+
+    def request(self, body: Mapping[str, Any], part: str = "") -> Response:
+        """Patch such a request as fencer's account."""
+        return self.send("PATCH", f"{self.asked()}{part}", body)
+
     # -- what there is to be harmed ------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """Return the node, the pod and the attachment without what the API server counts."""
         paths = (f"{NODES}/{self.node}", f"{PODS}/{self.pod}", f"{ATTACHMENTS}/{self.node}-va", LEASE)
-        found = {path: self.api.request("GET", path).body for path in paths}
+        found = {path: self.api.request("GET", path).body for path in (*paths, f"{REMEDIATIONS}/{self.node}")}
         for one in found.values():
             one["metadata"].pop("resourceVersion", None)
         return found
@@ -430,6 +457,11 @@ def _ended(phase: str, change: Callable[[Scene], Response]) -> Callable[[Scene],
     return attempt
 
 
+def _conditions(*kinds: str) -> dict[str, Any]:
+    """Return a status with conditions of these types."""
+    return {"status": {"conditions": [{**CONDITION, "type": kind} for kind in kinds]}}
+
+
 def _event(node: str) -> dict[str, Any]:
     return {
         "metadata": {"generateName": "forged-", "namespace": "default"},
@@ -462,6 +494,7 @@ def _key_is_there(scene: Scene) -> Response:
 KEY = f"{SECRETS}/fencer-key"
 NODES_BY = "fencer-nodes"
 FORCED = "an agent has to, and no policy sees a hypervisor"
+REMEDIATION_ROLE = "the role `fencer-remediation`"
 SEES_ONE = "a policy sees the one object that is written, not its Node"
 
 ROWS = (
@@ -1063,6 +1096,106 @@ ROWS = (
         RBAC,
     ),
     refused("delete leases in fencer", "delete it", lambda s: s.send("DELETE", LEASE), RBAC),
+    # -- requests of other controllers: fencer-remediation
+    allowed(
+        "get fencerremediations",
+        "read a request",
+        lambda s: s.send("GET", s.asked()),
+        f"right before a write: {REMEDIATION_ROLE}",
+    ),
+    allowed(
+        "list fencerremediations",
+        "read all requests",
+        lambda s: s.send("GET", REMEDIATIONS),
+        f"what is asked: {REMEDIATION_ROLE}",
+    ),
+    allowed(
+        "patch fencerremediations",
+        "put fencer's finalizer on a request, beside those of others",
+        lambda s: s.request({"metadata": {"finalizers": ["example.com/hold", FINALIZER]}}),
+        f"it stays until what was done for it is undone: {REMEDIATION_ROLE}",
+    ),
+    allowed(
+        "patch fencerremediations/status",
+        "say what became of a request",
+        lambda s: s.request(_conditions("Theirs", "Processing", "Succeeded"), "/status"),
+        f"what it is for: {REMEDIATION_ROLE}",
+    ),
+    left(
+        "patch fencerremediations/status",
+        "say of a node that nobody fenced that it is fenced and cleared",
+        lambda s: s.request(_conditions("Theirs", "Processing", "Succeeded"), "/status"),
+        "a policy sees the one object that is written: whoever asked waits for a node that is not fenced",
+    ),
+    *(
+        refused(
+            f"patch fencerremediations{part}",
+            tried,
+            lambda s, body=body, part=part: s.request(body, part),
+            "fencer-remediations",
+            words,
+        )
+        for tried, body, part, words in (
+            ("take another's finalizer off", {"metadata": {"finalizers": None}}, "", "any finalizer"),
+            (
+                "put another finalizer on it",
+                {"metadata": {"finalizers": ["example.com/hold", "example.com/ours"]}},
+                "",
+                "any finalizer",
+            ),
+            ("ask for a stop instead of a proof", {"spec": {"strategy": "stop"}}, "", "(spec)"),
+            (
+                "turn a request to another node",
+                {"metadata": {"annotations": {NODE_NAME: "k8s-9"}}},
+                "",
+                "metadata.annotations",
+            ),
+            ("change its labels", {"metadata": {"labels": {"a": "b"}}}, "", "metadata.labels"),
+            (
+                "have it go with another object",
+                {
+                    "metadata": {
+                        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}]
+                    }
+                },
+                "",
+                "metadata.ownerReferences",
+            ),
+            (
+                "take a condition of others off",
+                _conditions("Processing", "Succeeded"),
+                "/status",
+                "any condition of a request but",
+            ),
+        )
+    ),
+    refused("create fencerremediations", "ask for a node", lambda s: s.send("POST", REMEDIATIONS, {}), RBAC),
+    refused("delete fencerremediations", "delete a request", lambda s: s.send("DELETE", s.asked()), RBAC),
+    refused(
+        "list fencerremediationtemplates",
+        "read what health checks ask for",
+        lambda s: s.send("GET", f"{REMEDIATIONS.removesuffix('s')}templates"),
+        RBAC,
+    ),
+    allowed(
+        "get machines",
+        "read a Machine that it can name",
+        lambda s: s.send("GET", s.machine()),
+        f"which node a Machine has become: {REMEDIATION_ROLE}",
+    ),
+    refused("list machines", "read all Machines", lambda s: s.send("GET", MACHINES), RBAC),
+    allowed(
+        "list leases in medik8s-leases",
+        "read all of them",
+        lambda s: s.send("GET", MEDIK8S_LEASES),
+        f"on which nodes others work: {REMEDIATION_ROLE}",
+    ),
+    refused(
+        "create leases in medik8s-leases",
+        "keep others from working on a node",
+        lambda s: s.send("POST", MEDIK8S_LEASES, {"metadata": {"name": f"node-{s.node}"}}),
+        RBAC,
+    ),
     allowed(
         "get namespaces kube-system",
         "read it",

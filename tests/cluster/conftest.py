@@ -18,16 +18,18 @@ from fencer.cluster.rights import (
     CLUSTER_LEASE_RIGHTS,
     DRAIN_RIGHTS,
     LESSER_RIGHTS,
+    REMEDIATION_RIGHTS,
     RIGHTS,
 )
 from fencer.cluster.settings import ClusterSettings
 from tests.cluster.standin import Behaviour, StandIn
-from tests.support.backstage import ApiBackstage
+from tests.support.backstage import REMEDIATIONS, ApiBackstage
 from tests.support.controlplane import ControlPlane
 
 MANIFESTS = Path(__file__).parents[2] / "config" / "kubernetes"
 RBAC = MANIFESTS / "rbac.yaml"
-ROLES = (MANIFESTS / "drain.yaml", MANIFESTS / "attachments.yaml")
+REMEDIATION = MANIFESTS / "remediation.yaml"
+ROLES = (MANIFESTS / "drain.yaml", MANIFESTS / "attachments.yaml", REMEDIATION)
 ACCOUNT = "system:serviceaccount:fencer:fencer"
 
 
@@ -99,7 +101,9 @@ def token(bare_api: ControlPlane) -> str:
     for manifest in (RBAC, *ROLES):
         apply(backstage, manifest)
     rights = (*RIGHTS, *LESSER_RIGHTS, *CLUSTER_LEASE_RIGHTS, *DRAIN_RIGHTS, BUDGETS, *ATTACHMENT_RIGHTS)
-    backstage.wait_for_rights(rights, ACCOUNT)
+    backstage.wait_for_rights((*rights, *REMEDIATION_RIGHTS), ACCOUNT)
+    backstage.wait_for_kind(REMEDIATIONS)
+    backstage.define_machines()
     made = backstage.send(
         "POST",
         "/api/v1/namespaces/fencer/serviceaccounts/fencer/token",

@@ -10,7 +10,7 @@ import yaml
 
 from tests.cluster.conftest import ACCOUNT, MANIFESTS, apply, collection_of
 from tests.support import wait_until
-from tests.support.backstage import MERGE, NODES, OUR_LEASES, PODS, ApiBackstage
+from tests.support.backstage import MERGE, NODES, OUR_LEASES, PODS, REMEDIATIONS, ApiBackstage
 from tests.support.controlplane import ControlPlane, Response
 
 POLICY = MANIFESTS / "admission-policy.yaml"
@@ -30,6 +30,11 @@ PROBES = {
     "fencer-leases": (
         "PATCH",
         f"{OUR_LEASES}/fencer-cluster?dryRun=All",
+        {"metadata": {"labels": {"a": "b"}}},
+    ),
+    "fencer-remediations": (
+        "PATCH",
+        f"{REMEDIATIONS}/probe?dryRun=All",
         {"metadata": {"labels": {"a": "b"}}},
     ),
     "fencer-secrets": ("POST", f"{SECRETS}?dryRun=All", {"metadata": {"name": "probe"}}),
@@ -72,12 +77,14 @@ def policies_in_force(api: ControlPlane) -> Iterator[None]:
     apply(backstage, POLICY)
     backstage.make_node("probe")
     backstage.make_pod("probe", "probe")
+    backstage.make_request("probe")
     wait_until(lambda: _refusing(api) == {*PROBES, "fencer-kubelets"}, "refusal of each policy")
     yield
     for document in yaml.safe_load_all(POLICY.read_text()):
         backstage.send("DELETE", f"{collection_of(document)}/{document['metadata']['name']}")
     # They are read again once a second: what other modules write shall not meet them.
     wait_until(lambda: not _refusing(api), "end of the policies")
+    backstage.drop_request("probe")
     backstage.drop_pod("probe")
     backstage.drop_node("probe")
 

@@ -16,6 +16,7 @@ from fencer.cluster.rights import (
     DRAIN_RIGHTS,
     LESSER_RIGHTS,
     PLAN_RIGHTS,
+    REMEDIATION_RIGHTS,
     RIGHTS,
     Right,
 )
@@ -23,7 +24,7 @@ from fencer.cluster.settings import ClusterSettings
 from fencer.core import annotations as keys
 from fencer.core.model import Binding, Cordon, FenceMark, GuestRef, PodView, Taint
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterProtocol, ClusterUnreachable
-from tests.cluster.conftest import ACCOUNT, RBAC, ROLES, collection_of
+from tests.cluster.conftest import ACCOUNT, RBAC, REMEDIATION, ROLES, collection_of
 from tests.support import wait_until
 
 USER = "fencer-under-test"
@@ -357,6 +358,13 @@ def test_what_only_some_need_is_a_role_of_its_own_with_a_binding_of_its_own(role
     bindings = [one for one in documents(*ROLES) if one.get("roleRef", {}).get("name") == role]
     assert [(one["kind"], one["metadata"]["name"]) for one in bindings] == [("ClusterRoleBinding", role)]
     assert granted(role) == asked(*rights)
+
+
+def test_the_rights_to_answer_other_controllers_are_roles_of_their_own():
+    assert granted("fencer-remediation") == asked(*REMEDIATION_RIGHTS)
+    bindings = [one for one in documents(REMEDIATION) if "roleRef" in one]
+    places = {(one["roleRef"]["name"], one["metadata"].get("namespace")) for one in bindings}
+    assert places == {("fencer-remediation", None), ("fencer-remediation", "medik8s-leases")}
 
 
 def documents(*manifests):

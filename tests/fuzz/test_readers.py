@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from fencer.cluster import parse as cluster
 from fencer.cluster.credentials import load_credentials
 from fencer.cluster.leases import read_record
+from fencer.cluster.remediation_parse import FINALIZER, answered, remediation, reservation
 from fencer.cluster.settings import ClusterSettings
 from fencer.cluster.watch_events import read_event
 from fencer.config.document import parse
@@ -25,6 +26,7 @@ from fencer.config.load import check
 from fencer.core import annotations
 from fencer.core.annotations import Seal
 from fencer.core.model import Binding, Cordon, Unreadable
+from fencer.core.requests import Progress
 from fencer.errors import ClusterError, ClusterProtocol, ConfigError, HypervisorProtocol
 from fencer.guest import kubeconfig, little_yaml, logind_files
 from fencer.guest.errors import GuestError
@@ -121,6 +123,15 @@ def our_lease(data):
     return read_record(data, "fencer-cluster", "2026-11-21T03:07:23Z")
 
 
+def request(data):
+    answered(data, Progress(None, "Waits"), "2026-11-21T03:07:23Z")
+    return remediation(data)
+
+
+def others_lease(data):
+    return reservation(data, "2026-11-21T03:07:23Z")
+
+
 KUBERNETES = {
     cluster.node_with(b"key"): {
         "metadata": {**META, "annotations": {annotations.MARK: "{}", annotations.BINDING: "{}"}},
@@ -157,6 +168,33 @@ KUBERNETES = {
             "renewTime": "2026-11-21T03:07:23.000000Z",
         },
     },
+    request: {
+        "metadata": {
+            **META,
+            "namespace": "medik8s",
+            "generation": 1,
+            "finalizers": [FINALIZER],
+            "annotations": {"remediation.medik8s.io/node-name": "k8s-1"},
+            "ownerReferences": [
+                {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": "m", "uid": "u"}
+            ],
+        },
+        "spec": {"strategy": "stop"},
+        "status": {
+            "conditions": [
+                {"type": "Processing", "status": "True", "lastTransitionTime": "2026-11-21T03:07:23Z"},
+                {"type": "Succeeded", "status": "Unknown", "reason": "Waits", "message": "it waits"},
+            ]
+        },
+    },
+    others_lease: {
+        "metadata": {**META, "name": "node-k8s-1"},
+        "spec": {
+            "holderIdentity": "NodeHealthCheck-workers",
+            "leaseDurationSeconds": 600,
+            "renewTime": "2026-11-21T03:07:23.000000Z",
+        },
+    },
 }
 SEAL = Seal(b"key", "uid")
 NOTES = {
@@ -189,7 +227,11 @@ class TestWhatItBeginsWithIsRight:
     def test_of_proxmox(self, read):
         read(PROXMOX[read])
 
-    @pytest.mark.parametrize("read", KUBERNETES, ids=["node", "lease", "pod", "attachment", "our lease"])
+    @pytest.mark.parametrize(
+        "read",
+        KUBERNETES,
+        ids=["node", "lease", "pod", "attachment", "our lease", "request", "medik8s' lease"],
+    )
     def test_of_kubernetes(self, read):
         read(KUBERNETES[read])
 

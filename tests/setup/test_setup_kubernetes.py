@@ -36,7 +36,7 @@ def run(*words):
 
 
 POLICY = RBAC.with_name("admission-policy.yaml")
-FILES = {"--drain": RBAC.with_name("drain.yaml"), "--attachments": RBAC.with_name("attachments.yaml")}
+FILES = {f"--{name}": RBAC.with_name(f"{name}.yaml") for name in ("drain", "attachments", "remediation")}
 
 
 def test_what_is_printed_are_the_files_in_config_with_the_policy_by_default():
@@ -47,7 +47,7 @@ def test_what_is_printed_are_the_files_in_config_with_the_policy_by_default():
 
 def test_the_policy_can_be_left_out_for_an_older_kubernetes():
     assert run("--no-admission-policy").stdout == RBAC.read_text()
-    assert "ValidatingAdmissionPolicy" not in run("--no-admission-policy", "--drain", "--attachments").stdout
+    assert "ValidatingAdmissionPolicy" not in run("--no-admission-policy", *FILES).stdout
     assert "ValidatingAdmissionPolicy" not in removal("fencer", "looked", policy=False)
 
 
@@ -81,7 +81,7 @@ def test_the_admission_policy_is_about_the_same_account():
 
 def test_another_namespace_moves_the_account_and_nothing_else():
     """Not the key: all agents of a cluster share it, whatever account each has."""
-    more = ("--no-admission-policy", "--drain", "--attachments")
+    more = ("--no-admission-policy", *FILES)
     objects = list(yaml.safe_load_all(run("--namespace", "guards", *more).stdout))
     before = list(yaml.safe_load_all(run(*more).stdout))
     added = objects.pop(1)
@@ -333,7 +333,7 @@ def test_what_is_taken_back_is_what_was_made_and_the_key(namespace):
     made = identities(run("--namespace", namespace, *FILES).stdout)
     gone = identities(removal(namespace, "looked"))
     key = ("v1", "Secret", "fencer-key", "fencer")
-    kept = {("v1", "Namespace", "guards", None)}
+    kept = {("v1", "Namespace", name, None) for name in ("guards", "medik8s-leases")}
     assert set(gone) == {*made, key} - kept
     assert gone[-2:] == [key, ("v1", "Namespace", "fencer", None)]
     assert len(gone) == len(set(gone))

@@ -19,6 +19,10 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 OUR_LEASES = "/apis/coordination.k8s.io/v1/namespaces/fencer/leases"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
+REMEDIATIONS = "/apis/remediation.fencer.dev/v1alpha1/namespaces/default/fencerremediations"
+MACHINES = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines"
+MEDIK8S_LEASES = "/apis/coordination.k8s.io/v1/namespaces/medik8s-leases/leases"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 _ticks = itertools.count(1)
@@ -164,6 +168,48 @@ class ApiBackstage:
         """
         wanted = list(rights)
         wait_until(lambda: all(self.allows(right, user, groups) for right in wanted), f"all rights of {user}")
+
+    def wait_for_kind(self, path: str) -> None:
+        """Return once objects of a kind that was defined just now can be listed."""
+        wait_until(lambda: self._api.request("GET", path).status == 200, f"objects at {path}")
+
+    def define_machines(self) -> None:
+        """Define the kind Machine as Cluster API does, but for what its fields may be; once."""
+        name, free = (
+            "machines.cluster.x-k8s.io",
+            {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        )
+        if self._api.request("GET", f"{DEFINITIONS}/{name}").status == 404:
+            version = {"name": "v1beta2", "served": True, "storage": True, "subresources": {"status": {}}}
+            spec = {
+                "group": "cluster.x-k8s.io",
+                "scope": "Namespaced",
+                "names": {"kind": "Machine", "plural": "machines"},
+                "versions": [{**version, "schema": {"openAPIV3Schema": free}}],
+            }
+            self.send("POST", DEFINITIONS, {"metadata": {"name": name}, "spec": spec})
+        self.wait_for_kind(MACHINES)
+
+    def make_machine(self, name: str, provider_id: str = "", status: Mapping[str, Any] | None = None) -> str:
+        """Make a Machine as Cluster API does; return its UID."""
+        body = {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": {"name": name}}
+        made = self.send("POST", MACHINES, {**body, "spec": {"providerID": provider_id}})
+        self.set_machine(name, status or {})
+        return str(made["metadata"]["uid"])
+
+    def set_machine(self, name: str, status: Mapping[str, Any]) -> None:
+        """Change the status of a Machine."""
+        self.send("PATCH", f"{MACHINES}/{name}/status", {"status": status})
+
+    def make_request(self, name: str, **metadata: Any) -> str:
+        """Make a FencerRemediation; return its path."""
+        body = {"apiVersion": "remediation.fencer.dev/v1alpha1", "kind": "FencerRemediation"}
+        self.send("POST", REMEDIATIONS, {**body, "metadata": {"name": name, **metadata}})
+        return f"{REMEDIATIONS}/{name}"
+
+    def drop_request(self, name: str) -> None:
+        self.send("PATCH", f"{REMEDIATIONS}/{name}", {"metadata": {"finalizers": None}})
+        self.send("DELETE", f"{REMEDIATIONS}/{name}")
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a request as an administrator; one that does not succeed is a fault of the test."""

@@ -67,6 +67,8 @@ _ON_THE_BARE_API = frozenset(
         "deploy/test_dry_run",
         "cluster/test_real_api",
         "cluster/test_real_pause",
+        "cluster/test_remediations_absent",
+        "cluster/test_remediations_real",
         "cluster/test_survey",
         "cluster/test_try_watch",
         "cluster/test_watch_real",
