@@ -1,4 +1,4 @@
-"""Cluster API's real definitions: what a remediator finds of a Machine, and what a health check may refer to."""
+"""Cluster API's definitions: what a remediator finds of a Machine, and what a health check may refer to."""
 
 from __future__ import annotations
 
