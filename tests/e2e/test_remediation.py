@@ -22,14 +22,14 @@ from tests.support import missing_real_part, wait_until
 
 pytestmark = pytest.mark.usefixtures("sound")
 
+Json = dict[str, Any]
 GROUP = "/apis/remediation.fencer.dev/v1alpha1"
 SPACE = f"{GROUP}/namespaces/{NAMESPACE}"
 CHECK = "workers"
-LATER = {"lease_silent_s": 80.0}
+LATER: Json = {"lease_silent_s": 80.0}
 """Fencer would act unasked so much later than NodeHealthCheck asks."""
 WATCHED_S = 4.0
 """How long a refusal must last: the careful recipe fences within that time after Ready became Unknown."""
-Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,8 @@ def test_a_dead_guest_is_remediated_because_a_health_check_asks(
     lab: Lab, operator: Operator, check: Check, afterwards: ExitStack
 ) -> None:
     with operator.watching(operator.configure(**LATER)):
-        name, began = lab.busiest(), len(operator.story())
+        name = lab.busiest()
+        began = len(operator.story(name))
         lab.wait_settled()
         afterwards.callback(lab.bring_back, name)
         lab.nodes[name].guest.destroy()
@@ -138,7 +139,7 @@ def test_a_dead_guest_is_remediated_because_a_health_check_asks(
         assert lab.is_fenced(name)
         lab.wait_elsewhere(name)
         back_and_free(lab, check, name)
-        assert "StopGuest" not in operator.story()[began:]
+        assert "StopGuest" not in operator.story(name)[began:]
 
 
 @pytest.mark.parametrize("check", ["prove"], indirect=True)
@@ -147,7 +148,8 @@ def test_of_a_node_without_network_the_health_check_is_told_no_and_turns_to_the_
 ) -> None:
     """Its guest runs."""
     with operator.watching(operator.configure(**LATER)):
-        name, began = lab.busiest(), len(operator.story())
+        name = lab.busiest()
+        began = len(operator.story(name))
         lab.wait_settled()
         afterwards.callback(lab.nodes[name].nic_on)
         lab.nodes[name].nic_off()
@@ -156,15 +158,16 @@ def test_of_a_node_without_network_the_health_check_is_told_no_and_turns_to_the_
         assert check.remedies(name) == ["FencerRemediation", "Harsh"]
         assert not lab.is_fenced(name)
         back_and_free(lab, check, name)
-        assert not {"StopGuest", "TaintNode"} & set(operator.story()[began:])
+        assert not {"StopGuest", "TaintNode"} & set(operator.story(name)[began:])
 
 
 @pytest.mark.parametrize("check", ["stop"], indirect=True)
 def test_a_guest_that_is_not_heard_is_stopped_because_a_health_check_asks_for_that(
     lab: Lab, operator: Operator, check: Check, afterwards: ExitStack
 ) -> None:
-    with operator.watching(operator.configure(**LATER)):
-        name, began = lab.busiest(), len(operator.story())
+    with operator.watching(operator.configure(**LATER, unresponsive_after_s=120.0)):
+        name = lab.busiest()
+        began = len(operator.story(name))
         lab.wait_settled()
         afterwards.callback(lab.bring_back, name)
         afterwards.callback(lab.nodes[name].nic_on)

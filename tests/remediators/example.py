@@ -1,4 +1,4 @@
-"""Remediators of which nobody is at home: kinds and templates that a health check may name, and nothing else."""
+"""Remediators of which nobody is at home: kinds and templates that a health check may name, no more."""
 
 from typing import Any
 
