@@ -17,7 +17,7 @@ FINAL = frozenset(
     {
         *(Reason.NODE_HEALTHY, Reason.BLIND, Reason.NOTHING_TO_CLEAR),
         *(Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN, Reason.BINDING_UNPROVEN),
-        *(Reason.GUEST_REPLACED, Reason.LEASE_UNSEEN),
+        Reason.GUEST_REPLACED,
         *(Reason.GUEST_RUNNING, Reason.GUEST_SAVED, Reason.GUEST_LEFT, Reason.GUEST_PAUSED),
         *(Reason.ABSENCE_UNPROVEN, Reason.FALL_UNSEEN, Reason.HOST_CHANGED),
         *(Reason.WITNESS_CONTRADICTED, Reason.DOUBTS_UNREADABLE),
