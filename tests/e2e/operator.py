@@ -28,6 +28,7 @@ _COLLECTIONS = {
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings",
+    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     "Lease": "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases",
     "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": (
@@ -327,6 +328,19 @@ class Operator:
 
         wait_until(made, "kubeconfig with all rights")
 
+    def grant_more(self, *options: str) -> list[dict[str, Any]]:
+        """Make what the manifest has besides, with these options; return it."""
+        printed = self.run("setup", "kubernetes", *options)
+        assert printed.returncode == 0, printed
+        return self._apply(printed.stdout)
+
+    def take_back(self, parts: Sequence[Mapping[str, Any]]) -> None:
+        """Delete what was made."""
+        for part in reversed(parts):
+            name, namespace = part["metadata"]["name"], part["metadata"].get("namespace", "")
+            self._made.discard((part["kind"], namespace, name))
+            self.lab.client.delete(f"{_COLLECTIONS[part['kind']].format(namespace=namespace)}/{name}", {})
+
     def lease_out(self, config: Path) -> None:
         """Make the Leases of the hypervisors in a configuration, as the README says.
 
@@ -338,14 +352,17 @@ class Operator:
             self._apply(printed.stdout)
             self._all_leased = not printed.stderr
 
-    def _apply(self, manifest: str) -> None:
-        """Make what is not there yet."""
+    def _apply(self, manifest: str) -> list[dict[str, Any]]:
+        """Make what is not there yet; return that."""
+        made = []
         for part in yaml.safe_load_all(manifest):
             namespace = part["metadata"].get("namespace", "")
             key = (part["kind"], namespace, part["metadata"]["name"])
             if key not in self._made:
                 self.lab.client.post(_COLLECTIONS[part["kind"]].format(namespace=namespace), part)
                 self._made.add(key)
+                made.append(part)
+        return made
 
 
 def _environment() -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Real callers of a remediator: medik8s' NodeHealthCheck controller, and Cluster API's resources."""
