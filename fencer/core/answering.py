@@ -4,7 +4,7 @@ Final answers have consequences at once: NodeHealthCheck goes on to its next rem
 may be deleted. So a no is only said for what no time brings, and only once it has stood for a while.
 
 Source: medik8s' contract for external remediators, conditions ``Processing`` and ``Succeeded``
-(github.com/medik8s/node-healthcheck-operator, docs/configuration.md).
+(github.com/medik8s/node-healthcheck-operator, on how to implement a remediator).
 """
 
 from __future__ import annotations
