@@ -86,7 +86,6 @@ class SealedNode:
 def node(data: Any) -> SealedNode:
     """Read a Node."""
     notes, labels = texts(data, "metadata", "annotations"), texts(data, "metadata", "labels")
-    excluded_by = keys.excluded_by(notes, labels)
     view = NodeView(
         name=required(data, "metadata", "name"),
         uid=required(data, "metadata", "uid"),
@@ -96,8 +95,7 @@ def node(data: Any) -> SealedNode:
         ready=_ready(data),
         taints=tuple(_taint(item) for item in sequence(data, "spec", "taints")),
         unschedulable=flag(data, "spec", "unschedulable"),
-        excluded=bool(excluded_by),
-        excluded_by=excluded_by,
+        excluded_by=keys.excluded_by(notes, labels),
         pause_note=notes.get(keys.PAUSE),
         roles=_roles(labels),
         cordon=keys.read_cordon(notes.get(keys.CORDON)),

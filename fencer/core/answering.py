@@ -19,7 +19,7 @@ FINAL = frozenset(
         *(Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN, Reason.BINDING_UNPROVEN),
         Reason.GUEST_REPLACED,
         *(Reason.GUEST_RUNNING, Reason.GUEST_SAVED, Reason.GUEST_LEFT, Reason.GUEST_PAUSED),
-        *(Reason.ABSENCE_UNPROVEN, Reason.FALL_UNSEEN, Reason.HOST_CHANGED),
+        *(Reason.ABSENCE_UNPROVEN, Reason.HOST_CHANGED),
         *(Reason.WITNESS_CONTRADICTED, Reason.DOUBTS_UNREADABLE),
         *(Reason.NODE_EXCLUDED, Reason.HANDED_OVER, Reason.GIVEN_UP, Reason.NO_POWER_RIGHTS),
         *(Reason.FOREIGN_TAINT, Reason.TAINT_TAKEN_OFF, Reason.MARK_UNREADABLE, Reason.MARK_UNSIGNED),

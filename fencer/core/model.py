@@ -553,7 +553,7 @@ class NodeView:
             since the look before.
         lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
         renewed_utc: The lease's renewTime as it was read, by the node's clock; empty: none.
-        excluded_by: What on it says that fencer is to keep its hands off, for people.
+        excluded_by: What on it says that fencer is to keep its hands off, for people; empty: nothing does.
         pause_note: The text of the pause annotation on it, of a pause that may be over; None: there is none.
         volumes_in_use: How many volumes the kubelet last reported in use.
         gone: The Node object was deleted while we fenced it; this is how it was last seen.
@@ -573,8 +573,7 @@ class NodeView:
     version: str
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
-    excluded: bool = False
-    excluded_by: str = "the annotation fencer.dev/exclude"
+    excluded_by: str = ""
     pause_note: str | None = None
     roles: tuple[str, ...] = ()
     binding: Binding | Unreadable | None = None
@@ -606,6 +605,11 @@ class NodeView:
         """
         mine, others = version_number(self.version), version_number(other.version)
         return self.uid == other.uid and mine > others > 0
+
+    @property
+    def excluded(self) -> bool:
+        """Whether fencer is to keep its hands off."""
+        return bool(self.excluded_by)
 
     @property
     def out_of_service(self) -> Taint | None:

@@ -373,7 +373,6 @@ class SimulatedCluster:
 
 def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
     notes = node.annotations
-    excluded_by = written.excluded_by(notes, node.labels)
     return NodeView(
         name=node.name,
         uid=node.uid,
@@ -383,8 +382,7 @@ def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
         version=version,
         taints=node.taints,
         unschedulable=node.unschedulable,
-        excluded=bool(excluded_by),
-        excluded_by=excluded_by,
+        excluded_by=written.excluded_by(notes, node.labels),
         pause_note=notes.get(written.PAUSE),
         roles=node.roles,
         binding=written.read_binding(notes.get(written.BINDING), seal),

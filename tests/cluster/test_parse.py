@@ -90,13 +90,27 @@ def test_a_whole_node():
         version="7",
         taints=(Taint(OUT, "nodeshutdown", "NoExecute", "T"),),
         unschedulable=True,
-        excluded=True,
+        excluded_by="the annotation fencer.dev/exclude",
         roles=("control-plane", "edge"),
         binding=BINDING,
         mark=MARK,
         cordon=CORDON,
         volumes_in_use=2,
     )
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        ({"remediation.medik8s.io/exclude-from-remediation": "true"}, True),
+        ({"remediation.medik8s.io/exclude-from-remediation": "false"}, False),
+        ({"edge": "true"}, False),
+        (None, False),
+    ],
+)
+def test_a_label_of_medik8s_excludes_it_too(labels, told):
+    seen = read_node({**node(), "metadata": metadata(labels=labels)})
+    assert (seen.excluded, "medik8s" in seen.excluded_by) == (told, told)
 
 
 @pytest.mark.parametrize(

@@ -302,6 +302,7 @@ def test_every_field_of_the_policy_arrives(load_text, name):
         "unresponsive_guest": "stop",
         "resumed_guest": "stop",
         "after_stop": "start",
+        "remediation": "prove",
         "poll_s": 1,
         "lease_period_s": 5,
         "clear_parallel": 4,

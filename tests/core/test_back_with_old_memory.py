@@ -205,7 +205,7 @@ class TestNobodyTells:
         assert decide(self.cordoned(), replace(ARMED, mode=Mode.OBSERVE)).actions == ()
 
     def test_a_node_that_is_left_alone_is_not_looked_at_for_doubts(self):
-        saved = in_state(PowerState.SAVED, node=node(excluded=True))
+        saved = in_state(PowerState.SAVED, node=node(excluded_by="the annotation fencer.dev/exclude"))
         decision = decide(saved, ARMED)
         assert (decision.reason, decision.actions, decision.look) == (Reason.NODE_EXCLUDED, (), False)
 

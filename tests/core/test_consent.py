@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.consent import HANDED_OVER
 from fencer.core.decide import decide
 from fencer.core.model import (
     Alarm,
     BindNode,
     Candidate,
+    ClearPods,
     Cordon,
     Fleet,
     GuestHistory,
@@ -17,12 +19,15 @@ from fencer.core.model import (
     Reason,
     StopFailed,
     StopGuest,
+    Taint,
+    TaintNode,
     UntaintNode,
     Verdict,
     Via,
     Word,
 )
 from fencer.core.policy import Mode, UnresponsiveGuest
+from fencer.core.requests import Call, Strategy
 from tests.core.build import (
     ARMED,
     GUEST,
@@ -145,6 +150,95 @@ class TestWindow:
         resting = self.after(stop_failed=StopFailed(3.0, 1, "no right", discard=True))
         assert (resting.verdict, resting.reason) == (Verdict.WAIT, Reason.DISCARD_FAILED)
         assert "the guest started or restored" in resting.objection.needs
+
+
+REQUEST = "FencerRemediation medik8s/k8s-2 (NodeHealthCheck workers)"
+ASKED, GIVEN_UP, RESERVED = Call(Strategy.PROVE, REQUEST), Call(given_up=REQUEST), Call(reserved_by="nhc")
+OWNED = {"node": node(taints=(Taint(HANDED_OVER, "reboot", "NoSchedule"),))}
+
+
+class TestWhoElseWorksOnIt:
+    """Nobody does, or they have asked for it; or a person types, who knows."""
+
+    @pytest.mark.parametrize(
+        ("facts", "told"),
+        [
+            ({}, "nobody else works on it"),
+            ({"call": ASKED}, f"asked for by {REQUEST}"),
+            ({"call": replace(ASKED, reserved_by="nhc")}, f"asked for by {REQUEST}"),
+            ({"call": replace(ASKED, given_up="FencerRemediation a/b")}, f"asked for by {REQUEST}"),
+            ({"node": node(taints=(Taint("readiness.k8s.io/gpu"),))}, "nobody else works on it"),
+        ],
+        ids=["nobody", "asked", "reserved and asked", "given up, and asked anew", "a taint of others"],
+    )
+    def test_then_it_is_fenced_and_told_for_whom(self, facts, told):
+        decision = decide(observation(**facts), ARMED)
+        assert decision.verdict is Verdict.FENCE
+        assert checked(decision, "unreserved").seen == told
+
+    @pytest.mark.parametrize(
+        ("facts", "reason", "told"),
+        [
+            ({"call": RESERVED}, Reason.NODE_RESERVED, "nhc holds lease medik8s-leases/node-k8s-2"),
+            (OWNED, Reason.HANDED_OVER, f"the node carries the taint {HANDED_OVER}=reboot"),
+            ({"call": GIVEN_UP}, Reason.GIVEN_UP, f"{REQUEST} was given up by its owner"),
+            ({**OWNED, "call": replace(GIVEN_UP, reserved_by="nhc")}, Reason.GIVEN_UP, REQUEST),
+            ({**OWNED, "call": replace(ASKED, reserved_by="nhc")}, Reason.HANDED_OVER, HANDED_OVER),
+        ],
+        ids=["reserved", "handed over", "given up", "given up first of all", "handed over, though asked for"],
+    )
+    def test_else_fencer_leaves_it_alone_and_says_to_whom(self, facts, reason, told):
+        decision = decide(observation(**facts), ARMED)
+        assert (decision.verdict, decision.reason, decision.actions) == (Verdict.REFUSE, reason, ())
+        assert decision.objection.name == "unreserved"
+        assert told in decision.objection.seen
+
+    @pytest.mark.parametrize(
+        "facts", [{"call": RESERVED}, OWNED, {"call": GIVEN_UP}], ids=["reserved", "handed over", "given up"]
+    )
+    def test_by_hand_it_is_not_asked(self, facts):
+        decision = decide(observation(intent=Intent.FENCE, **facts), ARMED)
+        assert any(isinstance(action, TaintNode) for action in decision.actions)
+        assert checked(decision, "unreserved").seen == "by hand"
+
+    def test_where_there_is_nothing_to_do_that_is_told_and_not_who_else_is_there(self):
+        nothing = observation(pods=(), attachments=(), call=RESERVED)
+        assert decide(nothing, ARMED).reason is Reason.NOTHING_TO_CLEAR
+
+    def test_a_node_of_others_takes_no_turn_under_the_brake_and_no_closer_look(self):
+        braked = observation(close=False, fleet=Fleet(7, 4, young_fences=3), call=RESERVED)
+        assert decide(braked, ARMED).reason is Reason.NODE_RESERVED
+
+
+class TestAFenceThatNobodyWaitsForAnyMore:
+    """Another remedy is on its way: nothing more is given away, and what is there stays."""
+
+    def test_its_pods_are_not_cleared(self):
+        assert any(isinstance(action, ClearPods) for action in decide(fenced(), ARMED).actions)
+        held = decide(fenced(call=GIVEN_UP), ARMED)
+        assert (held.verdict, held.reason, held.actions) == (Verdict.FENCED, Reason.GIVEN_UP, ())
+        assert held.objection.name == "not given up"
+
+    @pytest.mark.parametrize(
+        "facts",
+        [
+            {"call": replace(GIVEN_UP, strategy=Strategy.PROVE, by="FencerRemediation a/b")},
+            {"call": RESERVED},
+            {"call": GIVEN_UP, "intent": Intent.START},
+        ],
+        ids=["another one asks", "reserved", "by hand"],
+    )
+    def test_but_they_are_where_another_one_asks_or_a_person_types_or_nobody_has_given_it_up(self, facts):
+        assert any(isinstance(action, ClearPods) for action in decide(fenced(**facts), ARMED).actions)
+
+    def test_what_is_cleared_already_is_told_so(self):
+        assert (
+            decide(fenced(pods=(), attachments=(), close=False, call=GIVEN_UP), ARMED).reason
+            is Reason.PODS_CLEARED
+        )
+
+    def test_it_is_lifted_as_any_other(self):
+        assert decide(returned(call=GIVEN_UP), ARMED).verdict is Verdict.UNFENCE
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.consent import HANDED_OVER
 from fencer.core.decide import decide
 from fencer.core.fence import is_named
 from fencer.core.model import (
@@ -24,6 +25,7 @@ from fencer.core.model import (
     Reason,
     RecordDoubts,
     StopGuest,
+    Taint,
     TaintNode,
     Unreadable,
     Verdict,
@@ -31,6 +33,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import Mode, PausedGuest, SavedGuest, UnresponsiveGuest
+from fencer.core.requests import Call
 from fencer.wording.reasons import says
 from tests.core.build import (
     ARMED,
@@ -84,7 +87,14 @@ def test_pods_of_daemon_sets_do_not_hide_what_else_is_left(left):
     [
         (observation(fleet=Fleet(7, 1, paused_why="storage work")), REFUSE, Reason.FENCING_PAUSED),
         (observation(fleet=Fleet(7, 1, paused_why="")), REFUSE, Reason.FENCING_PAUSED),
-        (observation(node=node(excluded=True)), REFUSE, Reason.NODE_EXCLUDED),
+        (
+            observation(node=node(excluded_by="the annotation fencer.dev/exclude")),
+            REFUSE,
+            Reason.NODE_EXCLUDED,
+        ),
+        (observation(call=Call(reserved_by="nhc")), REFUSE, Reason.NODE_RESERVED),
+        (observation(node=node(taints=(Taint(HANDED_OVER, "yes"),))), REFUSE, Reason.HANDED_OVER),
+        (observation(call=Call(given_up="FencerRemediation a/b")), REFUSE, Reason.GIVEN_UP),
         (observation(node=node(mark=Unreadable("schema 9"))), REFUSE, Reason.MARK_UNREADABLE),
         (observation(candidates=()), REFUSE, Reason.NO_GUEST),
         (observation(rivals=("k8s-9",)), REFUSE, Reason.GUEST_AMBIGUOUS),
@@ -159,7 +169,7 @@ def test_the_ladder_names_the_first_objection_and_asks_no_further():
         observation(evidence=evidence(settled=False)),
         observation(node=node(lease_age_s=8.0)),
         observation(candidates=()),
-        observation(node=node(excluded=True)),
+        observation(node=node(excluded_by="the annotation fencer.dev/exclude")),
     ],
     ids=["in its midst", "at its first rung", "no guest", "not wanted"],
 )

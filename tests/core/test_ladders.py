@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.consent import HANDED_OVER
 from fencer.core.decide import decide
+from fencer.core.ladders import DISCARD_SAVED, FENCE, FENCE_TRUSTING, STOP_PAUSED, STOP_RUNNING
 from fencer.core.model import (
     Alarm,
     BindNode,
@@ -18,10 +20,13 @@ from fencer.core.model import (
     RecordDoubts,
     StopFailed,
     StopGuest,
+    Taint,
+    Verdict,
     Via,
     Word,
 )
 from fencer.core.policy import PausedGuest, ResumedGuest, SavedGuest, UnresponsiveGuest
+from fencer.core.requests import Call, Strategy
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -78,6 +83,9 @@ POWER_OFF = {
     "no rights": (lambda seen: replace(seen, candidates=UNADMITTED), Reason.NO_POWER_RIGHTS),
     "quorum": (lambda seen: noted(seen, roles=("control-plane",)), Reason.QUORUM_AT_RISK),
     "nothing left": (lambda seen: replace(seen, pods=(), attachments=()), Reason.NOTHING_TO_CLEAR),
+    "another one's work": (lambda seen: replace(seen, call=Call(reserved_by="nhc")), Reason.NODE_RESERVED),
+    "handed over": (lambda seen: noted(seen, taints=(Taint(HANDED_OVER),)), Reason.HANDED_OVER),
+    "given up": (lambda seen: replace(seen, call=Call(given_up="somebody")), Reason.GIVEN_UP),
     "the brake": (lambda seen: replace(seen, fleet=Fleet(7, 4, young_fences=3)), Reason.BRAKE),
     "from afar": (lambda seen: replace(seen, close=False), Reason.CLOSER_LOOK),
     "a lock": (
@@ -89,6 +97,12 @@ POWER_OFF = {
         Reason.POWER_WINDOW,
     ),
     "a stop in vain": (lambda seen: replace(seen, stop_failed=StopFailed(1.0, 1, "no")), Reason.STOP_FAILED),
+}
+
+OF_REQUESTS = {
+    name: row
+    for name, row in POWER_OFF.items()
+    if row[1] not in {Reason.NODE_RESERVED, Reason.GIVEN_UP}  # whoever asks is not in their own way
 }
 
 
@@ -105,6 +119,55 @@ def test_a_guest_that_runs_is_stopped_after_long_silence_and_not_before():
     for silent_s, done in ((60.0, [StopGuest(GUEST, "run-1")]), (59.0, [])):
         silent = in_state(PowerState.RUNNING, node=node(lease_age_s=silent_s))
         assert deeds(decide(silent, FREELY)) == done
+
+
+@pytest.mark.parametrize(
+    "ladder",
+    [FENCE, FENCE_TRUSTING, STOP_PAUSED, STOP_RUNNING, DISCARD_SAVED],
+    ids=lambda it: it.ending.__name__,
+)
+def test_who_else_works_on_it_is_asked_before_the_brake_and_before_all_that_costs_calls(ladder):
+    names = [name for name, _ in ladder.rungs]
+    asked = [names.index(name) for name in ("needed", "unreserved", "brake", "looked closely")]
+    assert asked == sorted(asked)
+
+
+class TestAskedToStop:
+    """A request with ``strategy: stop`` chooses the ladder, as `unresponsive_guest` does; no rung of it."""
+
+    CAREFUL = replace(ARMED, unresponsive_after_s=60.0)
+    STOPS, PROVES = Call(Strategy.STOP, "somebody"), Call(Strategy.PROVE, "somebody")
+
+    def seen(self, call, **facts):
+        return in_state(PowerState.RUNNING, call=call, **facts)
+
+    def test_a_guest_that_runs_unheard_is_stopped(self):
+        assert decide(self.seen(Call()), self.CAREFUL).reason is Reason.GUEST_RUNNING
+        decision = decide(self.seen(self.STOPS), self.CAREFUL)
+        assert (decision.verdict, deeds(decision)) == (Verdict.STOP_FIRST, [StopGuest(GUEST, "run-1")])
+
+    def test_not_if_only_proof_is_asked_for(self):
+        decision = decide(self.seen(self.PROVES), self.CAREFUL)
+        assert (decision.reason, deeds(decision)) == (Reason.GUEST_RUNNING, [])
+
+    def test_where_the_policy_stops_it_anyway_asking_for_less_changes_nothing(self):
+        assert deeds(decide(self.seen(self.PROVES), FREELY)) == [StopGuest(GUEST, "run-1")]
+
+    def test_what_somebody_else_asks_is_no_word_of_the_person_who_types(self):
+        by_hand = self.seen(self.STOPS, intent=Intent.FENCE)
+        assert decide(by_hand, self.CAREFUL).reason is Reason.GUEST_RUNNING
+
+    def test_what_the_policy_says_of_saved_and_paused_guests_stays(self):
+        saved = in_state(PowerState.SAVED, call=self.STOPS)
+        assert decide(saved, self.CAREFUL).reason is Reason.GUEST_SAVED
+        refusing = replace(self.CAREFUL, paused_guest=PausedGuest.REFUSE)
+        paused = decide(in_state(PowerState.PAUSED, call=self.STOPS), refusing)
+        assert (paused.reason, deeds(paused)) == (Reason.GUEST_PAUSED, [])
+
+    @pytest.mark.parametrize(("but", "reason"), OF_REQUESTS.values(), ids=OF_REQUESTS)
+    def test_every_rung_is_asked_all_the_same(self, but, reason):
+        decision = decide(but(self.seen(self.STOPS)), self.CAREFUL)
+        assert (decision.reason, deeds(decision)) == (reason, [])
 
 
 def test_what_a_stall_of_the_storage_has_paused_is_not_touched_in_any_state():

@@ -126,5 +126,7 @@ def test_a_paused_node_is_left_alone_by_every_verb_until_the_end(intent):
 
 
 def test_an_excluded_node_is_excluded_first():
-    seen = observation(node=node(pause_note="why", excluded=True), utc=NOW_UTC)
+    seen = observation(
+        node=node(pause_note="why", excluded_by="the annotation fencer.dev/exclude"), utc=NOW_UTC
+    )
     assert decide(seen, ARMED).reason is Reason.NODE_EXCLUDED

@@ -52,6 +52,7 @@ from fencer.core.policy import (
     SavedGuest,
     UnresponsiveGuest,
 )
+from fencer.core.requests import NO_CALL, Call, Strategy
 from fencer.wording.reasons import change, says
 from tests.core.build import (
     BOOT,
@@ -143,7 +144,7 @@ FACTS = {
         st.none(), st.builds(Cordon, st.sampled_from(("unfence", "drain")), boots, times)
     ),
     "node.unschedulable": st.booleans(),
-    "node.excluded": st.booleans(),
+    "node.excluded_by": st.sampled_from(("", "the annotation fencer.dev/exclude")),
     "node.roles": st.sampled_from(((), ("control-plane",))),
     "node.volumes_in_use": st.integers(0, 1),
     "node.gone": st.booleans(),
@@ -193,6 +194,12 @@ FACTS = {
     "word.same_boot_why": st.sampled_from((None, "checked")),
     "word.adopt_why": st.sampled_from((None, "it is ours")),
     "word.stop_after_s": st.sampled_from((None, 60.0)),
+    "call": st.builds(
+        Call,
+        st.sampled_from((None, *Strategy)),
+        given_up=st.sampled_from(("", "FencerRemediation a/b")),
+        reserved_by=st.sampled_from(("", "NodeHealthCheck workers")),
+    ),
     "asked_s": st.sampled_from((None, 5.0, 90.0)),
     "pods": st.one_of(st.none(), st.lists(pods, max_size=2).map(tuple)),
     "attachments": st.sampled_from((None, (), (AttachmentView("a", "u", "k8s-2", "pv", attached=True),))),
@@ -297,6 +304,23 @@ def test_erasing_a_fact_never_adds_an_action(seen, policy):
         untold = {PowerState.UNKNOWN, PowerState.ABSENT}
         blind = less.evidence is None or less.evidence.power_state in untold or not less.candidates
         assert added <= ({UntaintNode} if blind else set())
+
+
+@settings(max_examples=examples(400))
+@given(observations, policies)
+def test_what_others_ask_adds_no_action_but_a_stop(seen, policy):
+    """A request is a trigger, and never a proof."""
+    unasked = {type(action) for action in irreversible(replace(seen, call=NO_CALL), policy)}
+    added = {type(action) for action in irreversible(seen, policy)} - unasked
+    assert added <= ({StopGuest} if seen.call.strategy is Strategy.STOP else set())
+
+
+@settings(max_examples=examples(400))
+@given(observations, policies)
+def test_for_what_was_given_up_nothing_is_given_away(seen, policy):
+    given_up = Call(given_up="FencerRemediation a/b")
+    actions = decide(replace(seen, call=given_up, intent=Intent.WATCH), policy).actions
+    assert not any(isinstance(action, (TaintNode, ClearPods, DeleteAttachments)) for action in actions)
 
 
 @settings(max_examples=examples(400))

@@ -113,7 +113,10 @@ def test_a_guest_that_hangs_is_stopped_only_where_that_was_said_and_only_then():
         ({"candidates": NO_POWER}, Reason.NO_POWER_RIGHTS),
         ({"candidates": ()}, Reason.NO_GUEST),
         ({"fleet": Fleet(nodes=3, paused_why="storage work")}, Reason.FENCING_PAUSED),
-        ({"node": node(ready=True, lease_age_s=3.0, excluded=True)}, Reason.NODE_EXCLUDED),
+        (
+            {"node": node(ready=True, lease_age_s=3.0, excluded_by="the annotation fencer.dev/exclude")},
+            Reason.NODE_EXCLUDED,
+        ),
         ({"node": node(ready=True, lease_age_s=3.0, roles=("control-plane",))}, Reason.QUORUM_AT_RISK),
     ],
 )

@@ -1,9 +1,12 @@
 """What of fencer's has to be ended before fencer is taken away."""
 
+from dataclasses import replace
+
 import pytest
 
 from fencer.core.model import OUT_OF_SERVICE, Cordon, FenceMark, Taint, Unreadable
-from fencer.core.standing import hooked, standing
+from fencer.core.requests import Request
+from fencer.core.standing import hooked, kept, standing
 from tests.core.build import BOOT, GUEST, MARK, NOW_UTC, TAINT, node
 
 AGO = "2026-11-20T09:59:30Z"
@@ -118,3 +121,11 @@ def test_to_the_hookscript_only_its_own_cordons_matter():
     broken = node(name="k8s-4", **CORDONED, cordon=BROKEN)
     fenced = node(name="k8s-5", taints=(TAINT,), mark=MARK)
     assert [one.node for one in hooked([by_hook, over, other, broken, fenced], NOW_UTC)] == ["k8s-1"]
+
+
+def test_a_request_that_fencer_has_taken_on_stays_until_fencer_lets_it_go():
+    asked = Request("medik8s", "k8s-2", "uid-1", "7", "k8s-2", asked_by="NodeHealthCheck workers")
+    found = kept((asked, replace(asked, adopted=True), replace(asked, adopted=True, node="")))
+    assert [one.node for one in found] == ["k8s-2", "k8s-2"]
+    assert found[0].text.startswith(f"{asked}: it stays")
+    assert any("medik8s" in end for end in found[0].ends)

@@ -227,9 +227,33 @@ class TestAnnotations:
         text = json.dumps({"schema": 1, **broken})
         assert isinstance(annotations.read_binding(text, SEAL), Unreadable)
 
-    @pytest.mark.parametrize(("text", "out"), [(None, False), ("false", False), ("", True), ("true", True)])
-    def test_any_value_but_false_excludes(self, text, out):
-        assert annotations.excluded(text) is out
+    @pytest.mark.parametrize(
+        ("notes", "labels", "told"),
+        [
+            ({}, {}, ""),
+            ({annotations.EXCLUDE: "false"}, {}, ""),
+            ({annotations.EXCLUDE: " False "}, {}, ""),
+            ({annotations.EXCLUDE: ""}, {}, "the annotation fencer.dev/exclude"),
+            ({annotations.EXCLUDE: "true"}, {}, "the annotation fencer.dev/exclude"),
+            ({annotations.EXCLUDE_LABEL: "true"}, {}, ""),
+            ({}, {annotations.EXCLUDE: "true"}, ""),
+            ({}, {annotations.EXCLUDE_LABEL: "true"}, f"the label {annotations.EXCLUDE_LABEL}=true"),
+            ({}, {annotations.EXCLUDE_LABEL: "false"}, ""),
+            ({}, {annotations.EXCLUDE_LABEL: ""}, ""),
+            (
+                {annotations.EXCLUDE: "false"},
+                {annotations.EXCLUDE_LABEL: "true"},
+                f"the label {annotations.EXCLUDE_LABEL}=true",
+            ),
+            (
+                {annotations.EXCLUDE: "true"},
+                {annotations.EXCLUDE_LABEL: "true"},
+                "the annotation fencer.dev/exclude",
+            ),
+        ],
+    )
+    def test_any_value_but_false_of_ours_excludes_and_only_true_of_medik8s(self, notes, labels, told):
+        assert annotations.excluded_by(notes, labels) == told
 
 
 class TestPods:

@@ -226,7 +226,7 @@ def test_a_sound_node_may_be_drilled_because_it_would_be_fenced() -> None:
     ("facts", "why", "way"),
     [
         ({"fleet": Fleet(7, paused_why="storage")}, "paused for the whole cluster: storage", "taken off"),
-        ({"node": alive(excluded=True)}, "fencer.dev/exclude", "taken off"),
+        ({"node": alive(excluded_by="the annotation fencer.dev/exclude")}, "fencer.dev/exclude", "taken off"),
         ({"candidates": (Candidate(GUEST, Via.UUID),)}, "admits no power action", "`power:`"),
         ({"node": alive(roles=("control-plane",))}, "etcd might lose its quorum", "more healthy"),
         ({"evidence": evidence()}, "its guest is off already", "`fencer start k8s-2`"),

@@ -50,7 +50,7 @@ def test_a_pod_on_a_node_is_a_pod_of_that_cluster():
 
 
 def test_an_excluded_node_with_our_boot_id_may_be_a_container_on_our_host():
-    container = [node("ct-1", OURS, excluded=True)]
+    container = [node("ct-1", OURS, excluded_by="the annotation fencer.dev/exclude")]
     assert why_at_home(MACHINE, SERVERS, container) == ""
     assert "is on node ct-1" in why_at_home(POD, SERVERS, container)
 

@@ -196,7 +196,10 @@ def test_doubts_that_cannot_be_read_are_told_beside_other_notes_of_the_node():
 def test_nodes_that_are_left_alone_by_annotation_and_such_that_cannot_be_read_are_named():
     lab = Lab()
     facts = collect(PATH, lab.load(PATH), lab, Quiet())
-    left = [replace(one, node=replace(one.node, excluded=True)) for one in facts.nodes.observations[:2]]
+    left = [
+        replace(one, node=replace(one.node, excluded_by="the annotation fencer.dev/exclude"))
+        for one in facts.nodes.observations[:2]
+    ]
     scene = replace(facts.nodes.scene, malformed=("k8s-9: no UID",))
     found = judge(lab.policy, replace(facts.nodes, observations=left, scene=scene))
     assert [(one.what, one.level, one.about, one.note) for one in found] == [

@@ -1,0 +1,264 @@
+"""What whoever asks for a node is told: a no only for what no time brings, and only once that has stood."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from fencer.core.answering import STANDS_S, answer, answers, may_go
+from fencer.core.election import Seat, Tenure
+from fencer.core.model import Cordon, Decision, Judged, Reason, Unreadable, Verdict
+from fencer.core.requests import Progress, Request
+from tests.core.build import MARK, NOW_UTC, TAINT, node, observation
+
+ASKED = Request("medik8s", "k8s-2", "uid-1", "7", "k8s-2", asked_by="NodeHealthCheck workers")
+STANDS, NEW = STANDS_S, STANDS_S - 0.1
+NO, YES, OPEN = False, True, None
+
+ANSWERS = {
+    "the fence is over, and its volumes are free": (YES, {Reason.PODS_CLEARED}),
+    "the kubelet is heard: no guest to prove off": (NO, {Reason.NODE_HEALTHY, Reason.BLIND}),
+    "a fence would move nothing": (NO, {Reason.NOTHING_TO_CLEAR}),
+    "nobody knows which guest it is, or it is another one": (
+        NO,
+        {
+            Reason.NO_GUEST,
+            Reason.GUEST_AMBIGUOUS,
+            Reason.GUEST_TAKEN,
+            Reason.BINDING_UNPROVEN,
+            Reason.GUEST_REPLACED,
+        },
+    ),
+    "without a lease no silence is ever known": (NO, {Reason.LEASE_UNSEEN}),
+    "its guest may go on writing, and fencer may not end it": (
+        NO,
+        {
+            Reason.GUEST_RUNNING,
+            Reason.GUEST_PAUSED,
+            Reason.GUEST_SAVED,
+            Reason.GUEST_LEFT,
+            Reason.NO_POWER_RIGHTS,
+        },
+    ),
+    "its end is not believed without a person's word": (
+        NO,
+        {
+            Reason.ABSENCE_UNPROVEN,
+            Reason.HOST_CHANGED,
+            Reason.WITNESS_CONTRADICTED,
+            Reason.DOUBTS_UNREADABLE,
+        },
+    ),
+    "somebody has taken it out of fencer's hands": (
+        NO,
+        {
+            Reason.NODE_EXCLUDED,
+            Reason.HANDED_OVER,
+            Reason.GIVEN_UP,
+            Reason.FOREIGN_TAINT,
+            Reason.TAINT_TAKEN_OFF,
+            Reason.MARK_UNREADABLE,
+            Reason.MARK_UNSIGNED,
+        },
+    ),
+    "silence grows": (
+        OPEN,
+        {
+            Reason.NODE_READY,
+            Reason.COUNTING_SILENCE,
+            Reason.SILENCE_TOO_SHORT,
+            Reason.LEASE_RENEWED,
+            Reason.GUEST_UNRESPONSIVE,
+            Reason.FALL_UNSEEN,
+        },
+    ),
+    "a hypervisor or a host may answer again": (
+        OPEN,
+        {Reason.EVIDENCE_MISSING, Reason.EVIDENCE_STALE, Reason.HOST_SILENT, Reason.GUEST_UNKNOWN},
+    ),
+    "a reading, a task or HA's recovery goes on": (
+        OPEN,
+        {
+            Reason.CLOSER_LOOK,
+            Reason.NOT_HELD,
+            Reason.PAUSE_TOO_SHORT,
+            Reason.GUEST_STOPPING,
+            Reason.GUEST_UNSETTLED,
+            Reason.STORAGE_STALL,
+        },
+    ),
+    "it ends by itself, or by whoever began it": (
+        OPEN,
+        {
+            Reason.FENCING_PAUSED,
+            Reason.NODE_PAUSED,
+            Reason.MAINTENANCE,
+            Reason.NODE_RESERVED,
+            Reason.OBSERVE_MODE,
+        },
+    ),
+    "its turn comes, or it is tried again": (
+        OPEN,
+        {
+            Reason.POWER_WINDOW,
+            Reason.STOP_FAILED,
+            Reason.DISCARD_FAILED,
+            Reason.BRAKE,
+            Reason.ALL_NODES_SILENT,
+            Reason.QUORUM_AT_RISK,
+        },
+    ),
+    "another agent acts": (OPEN, {Reason.STANDBY, Reason.NO_LEASE}),
+    "the fence goes on": (OPEN, {Reason.PROVEN_OFF, Reason.CLEARING_PODS, Reason.RELEASING_VOLUMES}),
+    "it comes back": (
+        OPEN,
+        {
+            Reason.AWAITING_BOOT,
+            Reason.AWAITING_RENEWALS,
+            Reason.OLD_MEMORY,
+            Reason.FENCED_WRONGLY,
+            Reason.PODS_REMAIN,
+            Reason.VOLUMES_REMAIN,
+            Reason.BOOTED_ANEW,
+            Reason.SETTLING,
+            Reason.SETTLED,
+        },
+    ),
+    "a person stops or starts it": (
+        OPEN,
+        {
+            Reason.SHUTDOWN_DUE,
+            Reason.SHUTTING_DOWN,
+            Reason.SHUTDOWN_HANGS,
+            Reason.SHUT_DOWN,
+            Reason.PLANNED_STOP,
+            Reason.START_DUE,
+            Reason.AWAITING_READY,
+            Reason.STARTED,
+            Reason.NOT_FENCED,
+        },
+    ),
+}
+"""Why → what is told at last, and for which reasons."""
+
+ROWS = [
+    pytest.param(reason, told, id=f"{reason.value}: {why}")
+    for why, (told, reasons) in ANSWERS.items()
+    for reason in sorted(reasons)
+]
+
+
+def judged(reason, **facts):
+    return Judged(observation(**facts), Decision(Verdict.REFUSE, reason))
+
+
+def test_each_reason_stands_in_the_table_once():
+    reasons = [reason for _, group in ANSWERS.values() for reason in group]
+    assert sorted(reasons) == sorted(Reason)
+
+
+@pytest.mark.parametrize(("reason", "told"), ROWS)
+def test_whoever_asks_is_told_no_for_what_no_time_brings_and_yes_once_all_is_done(reason, told):
+    assert answer(ASKED, judged(reason), STANDS).succeeded is told
+
+
+@pytest.mark.parametrize(("reason", "told"), ROWS)
+def test_a_no_is_told_once_it_has_stood_and_never_before(reason, told):
+    assert answer(ASKED, judged(reason), NEW).succeeded is (YES if told is YES else OPEN)
+
+
+def test_it_stands_for_longer_than_two_passes_and_than_any_restart_takes():
+    assert STANDS_S > 2 * 1.6
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_each_reason_is_a_word_that_conditions_may_have(reason):
+    """Source: the CRD's pattern for a condition's reason, less than it allows."""
+    word = answer(ASKED, judged(reason), STANDS).reason
+    assert word.isalnum()
+    assert word[0].isupper()
+    assert word.lower() == reason.value.replace("_", "")
+
+
+def test_words_are_joined_with_capitals():
+    assert answer(ASKED, judged(Reason.GUEST_RUNNING), 0.0).reason == "GuestRunning"
+
+
+@pytest.mark.parametrize(("stood_s", "told"), [(NEW, OPEN), (STANDS, NO)])
+@pytest.mark.parametrize(("waits", "ever"), [(False, True), (True, False)])
+def test_a_request_that_is_not_understood_is_told_no_unless_that_may_pass(waits, ever, stood_s, told):
+    odd = replace(ASKED, node="", problem="its Machine has no node", waits=waits)
+    assert answer(odd, None, stood_s) == Progress(told if ever else OPEN, "Unclear")
+
+
+@pytest.mark.parametrize(("stood_s", "told"), [(NEW, OPEN), (STANDS, NO)])
+def test_a_node_that_is_not_there_is_waited_for_a_while(stood_s, told):
+    assert answer(ASKED, None, stood_s) == Progress(told, "NoSuchNode")
+
+
+@pytest.mark.parametrize("reason", [Reason.GUEST_UNRESPONSIVE, Reason.PODS_CLEARED, Reason.NODE_HEALTHY])
+def test_one_that_was_given_up_is_told_so_at_once_whatever_the_node_is(reason):
+    given_up = replace(ASKED, given_up=True)
+    assert answer(given_up, judged(reason), 0.0) == Progress(NO, "GivenUp")
+
+
+@pytest.mark.parametrize("final", [YES, NO])
+@pytest.mark.parametrize("reason", [Reason.PODS_CLEARED, Reason.GUEST_RUNNING, Reason.NODE_HEALTHY])
+@pytest.mark.parametrize("more", [{}, {"given_up": True}, {"problem": "odd"}], ids=str)
+def test_what_was_told_for_good_stays(final, reason, more):
+    told = replace(ASKED, told=Progress(final, "Because"), **more)
+    assert answer(told, judged(reason), STANDS) is None
+
+
+def test_one_that_was_deleted_is_told_nothing():
+    assert answer(replace(ASKED, deleting=True), judged(Reason.GUEST_RUNNING), STANDS) is None
+
+
+def test_the_same_is_told_once():
+    waits = replace(ASKED, told=Progress(OPEN, "GuestRunning", "its guest runs"))
+    assert answer(waits, judged(Reason.GUEST_RUNNING), NEW) is None
+    assert answer(waits, judged(Reason.GUEST_RUNNING), STANDS) == Progress(NO, "GuestRunning")
+    assert answer(waits, judged(Reason.NOT_HELD), NEW) == Progress(OPEN, "NotHeld")
+
+
+@pytest.mark.parametrize(
+    ("tenure", "ours"),
+    [
+        (None, True),
+        (Tenure(Seat.HOLDER), True),
+        (Tenure(Seat.STANDBY), False),
+        (Tenure(Seat.UNSETTLED), True),
+        (Tenure(Seat.UNFILLED), True),
+    ],
+)
+def test_of_several_agents_the_one_that_gives_orders_answers_and_where_there_is_none_any(tenure, ours):
+    assert answers(judged(Reason.GUEST_RUNNING, tenure=tenure)) is ours
+
+
+def test_of_a_node_that_is_not_there_any_agent_answers():
+    assert answers(None)
+
+
+CORDON = Cordon("unfence", "boot-2", NOW_UTC)
+
+
+@pytest.mark.parametrize(
+    ("facts", "gone"),
+    [
+        ({}, True),
+        ({"taints": (TAINT,), "mark": MARK}, False),
+        ({"cordon": CORDON, "unschedulable": True}, False),
+        ({"cordon": replace(CORDON, by="drain"), "unschedulable": True}, True),
+        ({"cordon": Unreadable("newer")}, True),
+        ({"taints": (TAINT,)}, True),
+    ],
+    ids=["as before", "fenced", "settling", "a drain's cordon", "nobody knows whose cordon", "foreign taint"],
+)
+def test_a_deleted_request_goes_once_nothing_is_left_of_what_was_done_for_it(facts, gone):
+    assert may_go(ASKED, node(**facts)) is gone
+
+
+def test_nor_is_anything_left_where_there_is_no_node():
+    assert may_go(ASKED, None)
+    fenced = SimpleNamespace(fenced=True, cordon=None)
+    assert may_go(replace(ASKED, node=""), fenced)
