@@ -17,6 +17,7 @@ from fencer.core.model import Check, FenceMark, Judged, Outcome, Reason, Verdict
 from fencer.runtime.onlooker import Onlooker
 from fencer.wording.headlines import headline
 from fencer.wording.nodes import cordon_words, fenced_age, guest_of, ready, state_of
+from fencer.wording.requests import circumstances
 from fencer.wording.ways_out import what_helps
 
 GUEST_RUNS = "guest runs"
@@ -78,6 +79,9 @@ def _circumstances(judged: Judged) -> Iterator[str]:
     cordon = cordon_words(node)
     told = f"{ready(node)}, {cordon}" if cordon else ready(node)
     yield from paragraph(f"Ready: {told}; {where}", indent=2)
+    asked = circumstances(judged.observation.call, node.name)
+    if asked:
+        yield from paragraph(clean(asked), indent=2)
     fenced = fenced_age(judged.observation)
     if isinstance(mark, FenceMark) and fenced is not None:
         by, incident = clean(mark.by), clean(mark.incident)

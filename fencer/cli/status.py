@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from fencer.runtime.reconcile import Pass
 from fencer.runtime.world import API
 from fencer.wording.conditions import PLAIN, condition, problems_first, tally, tally_text
 from fencer.wording.nodes import NOBODY, guest_of, silent_endpoints, whole_why
+from fencer.wording.requests import standing
 
 HEADER = ("NODE", "READY", "GUEST", "STATE", "FENCE", "WHY")
 WIDE = ("LEASE", "BOUND", "ROLES", "UUID")
@@ -260,6 +261,8 @@ def headline(parts: Parts, seen: Pass, clock: str, *, told_of_all: bool) -> Iter
         yield from (click.style(line, fg=DOUBTFUL) for line in paragraph(told))
     for window in scene.windows:
         yield from (click.style(line, fg=DOUBTFUL) for line in paragraph(clean(window)))
+    for request in scene.requests:
+        yield from paragraph(clean(standing(request)))
     if policy.mode is Mode.ARMED and not any(node.binding for node in scene.nodes.values()):
         yield from (click.style(line, fg=DOUBTFUL) for line in paragraph(NEVER_WATCHED))
     for _name, error in sorted(scene.errors.items()):
@@ -321,6 +324,7 @@ def data(parts: Parts, seen: Pass, judged: Sequence[Judged], called: RollCall) -
         **called.data(),
         "paused": scene.paused_why,
         "maintenance": list(scene.windows),
+        "requests": [asdict(request) for request in scene.requests],
         "at": scene.utc,
         "endpoints": [
             {"name": name, "answers": name not in scene.errors, "error": scene.errors.get(name)}

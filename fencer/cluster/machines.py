@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from math import inf
 
 from fencer.cluster.client import Connection
 from fencer.cluster.fields import shown, text
@@ -19,7 +20,7 @@ from fencer.cluster.remediation_parse import (
 )
 from fencer.cluster.requests import NODE, get
 from fencer.core.requests import Request
-from fencer.errors import ClusterError, ClusterNotFound, ClusterProtocol
+from fencer.errors import ClusterError, ClusterNotFound, ClusterProtocol, ClusterUnreachable
 
 AGAIN_S = 30.0
 """A Machine that has no node yet, or cannot be read, is asked for again after this."""
@@ -60,10 +61,13 @@ class Machines:
         self._api, self._now_s = api, now_s
         self._found: dict[tuple[str, Owner], Found] = {}
         self._left = MOST_AT_ONCE
+        self._turns = 1
+        self._rests_until_s = -inf
+        """Until then no Machine is asked for: one came too late, and each other may take as long."""
 
     def begin(self, uids: Collection[str]) -> None:
         """Begin another look, at requests with these UIDs; what was known of others is forgotten."""
-        self._left = MOST_AT_ONCE
+        self._left, self._turns = MOST_AT_ONCE, 1 + len(uids)
         self._found = {key: found for key, found in self._found.items() if key[0] in uids}
 
     def node_of(self, request: Request, machine: Owner) -> Found:
@@ -77,17 +81,23 @@ class Machines:
         known = self._found.get(key)
         if known is not None and (known.again_s is None or now_s < known.again_s):
             return known
-        if self._left <= 0:
+        if self._left <= 0 or now_s < self._rests_until_s:
             return known or Found(problem=f"{machine} was not asked for yet", waits=True)
         self._left -= 1
         found = self._found[key] = self._look(request.namespace, machine, now_s + AGAIN_S)
         return found
 
     def _look(self, namespace: str, machine: Owner, again_s: float) -> Found:
-        """Ask; a Machine that cannot be read is no reason to leave other requests unread."""
+        """Ask; a Machine that cannot be read is no reason to leave other requests unread.
+
+        One that does not answer in time is asked for again when all others have had their turn.
+        """
         try:
             return self._ask(namespace, machine, again_s)
         except ClusterError as error:
+            if isinstance(error, ClusterUnreachable):
+                self._rests_until_s = again_s
+                again_s += AGAIN_S * self._turns
             return Found(problem=f"{machine} cannot be read: {error}", waits=True, again_s=again_s)
 
     def _ask(self, namespace: str, machine: Owner, again_s: float) -> Found:

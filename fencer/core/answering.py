@@ -4,7 +4,7 @@ Final answers have consequences at once: NodeHealthCheck goes on to its next rem
 may be deleted. So a no is only said for what no time brings, and only once it has stood for a while.
 
 Source: medik8s' contract for external remediators, conditions ``Processing`` and ``Succeeded``
-(github.com/medik8s/node-healthcheck-operator, docs/configuration.md).
+(github.com/medik8s/node-healthcheck-operator, on how to implement a remediator).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FINAL = frozenset(
     {
         *(Reason.NODE_HEALTHY, Reason.BLIND, Reason.NOTHING_TO_CLEAR),
         *(Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN, Reason.BINDING_UNPROVEN),
-        *(Reason.GUEST_REPLACED, Reason.LEASE_UNSEEN),
+        Reason.GUEST_REPLACED,
         *(Reason.GUEST_RUNNING, Reason.GUEST_SAVED, Reason.GUEST_LEFT, Reason.GUEST_PAUSED),
         *(Reason.ABSENCE_UNPROVEN, Reason.HOST_CHANGED),
         *(Reason.WITNESS_CONTRADICTED, Reason.DOUBTS_UNREADABLE),

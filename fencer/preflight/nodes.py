@@ -96,7 +96,7 @@ def _kept_off(observations: Sequence[Observation], scene: Scene) -> Iterator[Fin
     excluded = [one.node.name for one in observations if one.node.excluded]
     if excluded:
         about = count(len(excluded), "node")
-        yield Finding("excluded", about, Level.NOTE, f"by annotation: {listing(excluded)}")
+        yield Finding("excluded", about, Level.NOTE, f"by annotation or label: {listing(excluded)}")
 
 
 def _maintenance(windows: Sequence[Window], names: Sequence[str], utc: str) -> Iterator[Finding]:

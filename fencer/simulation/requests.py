@@ -12,6 +12,7 @@ from fencer.simulation.timeline import Timeline
 
 NAMESPACE = "remediation"
 STEP_S = 1.0
+"""How often the controller looks at the nodes."""
 
 
 class SimulatedRequests:

@@ -457,7 +457,7 @@ def test_a_machine_whose_node_is_not_known_keeps_no_other_request_waiting(asks, 
         assert theirs.problem.isprintable()
         assert other.live
     tried = count(server, "/m-1")
-    clock.advance(AGAIN_S + 1)
+    clock.advance(4 * AGAIN_S + 1)  # one that did not answer is asked for again after the others
     server.behave = routes(
         {
             "/fencerremediations": answer(listed(of_machine(1))),
@@ -488,6 +488,21 @@ def test_many_machines_are_asked_for_a_few_at_a_time_and_all_have_their_turn(ask
     waiting = [each for each in requests.asked().requests if not each.node]
     assert [(each.waits, each.live) for each in waiting] == [(True, False)] * 5
     assert all(each.node for each in requests.asked().requests)
+
+
+def test_after_a_machine_that_does_not_answer_no_other_is_asked_for_a_while(asks, clock):
+    """A conversion webhook that hangs would use up the time of every look."""
+    found = listed(*map(of_machine, (1, 2, 3)), REQUEST)
+    requests, server = asks(found, m_1=hang_up, m_2=hang_up, m_3=answer(machine(3)), k8s_3=answer(node(3)))
+    seen = []
+    for _ in range(3):
+        seen += [[each.node for each in requests.asked().requests] for _ in range(2)]
+        clock.advance(AGAIN_S + 1)
+    assert seen == [["", "", "", "k8s-3"]] * 4 + [["", "", "k8s-3", "k8s-3"]] * 2
+    assert count(server, "/m-1") == count(server, "/m-2")  # its tries of one read
+    server.behave = routes({"/m-1": answer(machine(1)), "/k8s-1": answer(node(1))}, server.behave)
+    clock.advance(4 * AGAIN_S)
+    assert requests.asked().requests[0].node == "k8s-1"
 
 
 def test_what_was_known_of_a_request_goes_with_it(asks):

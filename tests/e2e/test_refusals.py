@@ -63,8 +63,12 @@ def test_a_silent_node_whose_guest_runs_is_not_fenced(
             told = json.loads(operator.run("explain", name, "-c", str(config), "-o", "json").stdout)
             return told["verdict"], told["reason"]
 
-        # A single look has only the API server's clock to tell by, and that runs as any.
-        wait_until(lambda: explained() != ("wait", "silence_too_short"), "as much silence by the API's clock")
+        # A single look has only the API server's clock to tell by, and that runs as any. It takes 0.4 CPU s.
+        wait_until(
+            lambda: explained() != ("wait", "silence_too_short"),
+            "as much silence by the API's clock",
+            every_s=2.0,
+        )
         assert explained() == ("refuse", "guest_running")
         told = operator.run("explain", name, "-c", str(config))
         assert told.stdout.startswith(f"{name} is not fenced: its guest runs")

@@ -5,39 +5,42 @@ docs/remediation.md has it.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.remediators.node_health_checks import NAMESPACE, NodeHealthChecks
-from tests.remediators.upstream import MissingUpstreamError
 
+from fencer.errors import ClusterNotFound
 from tests.e2e.lab import WORKERS, Lab, stays
 from tests.e2e.operator import Operator
+from tests.remediators import example
+from tests.remediators.node_health_checks import NAMESPACE, NodeHealthChecks
+from tests.remediators.upstream import MissingUpstreamError
 from tests.support import missing_real_part, wait_until
 
 pytestmark = pytest.mark.usefixtures("sound")
 
+Json = dict[str, Any]
 GROUP = "/apis/remediation.fencer.dev/v1alpha1"
 SPACE = f"{GROUP}/namespaces/{NAMESPACE}"
 CHECK = "workers"
-LATER = {"lease_silent_s": 80.0}
+LATER: Json = {"lease_silent_s": 80.0}
 """Fencer would act unasked so much later than NodeHealthCheck asks."""
 WATCHED_S = 4.0
 """How long a refusal must last: the careful recipe fences within that time after Ready became Unknown."""
-Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def checks(
     lab: Lab, operator: Operator, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[NodeHealthChecks]:
-    """The controller, and all that a user of both has installed; all of it is gone afterwards."""
+    """The controller, and all that a user of both has installed; fencer's part is gone afterwards."""
     made = operator.grant_more("--remediation")
     try:
         with NodeHealthChecks(lab.cluster, tmp_path_factory.mktemp("checks")) as running:
-            running.aggregate("fencer-remediation-callers")
+            example.install(lab.cluster, running)
             for strategy in ("prove", "stop"):
                 lab.client.post(f"{SPACE}/fencerremediationtemplates", template(strategy))
             yield running
@@ -49,104 +52,131 @@ def checks(
 
 def template(strategy: str) -> Json:
     """Return a template that is named after its strategy."""
-    many = {"remediation.medik8s.io/multiple-templates-support": "true"}
     return {
         "apiVersion": "remediation.fencer.dev/v1alpha1",
         "kind": "FencerRemediationTemplate",
-        "metadata": {"name": strategy, "annotations": many},
+        "metadata": {"name": strategy},
         "spec": {"template": {"spec": {"strategy": strategy}}},
     }
 
 
+@dataclass(frozen=True)
+class Check:
+    """A health check of the workers: fencer is asked first; if it says no, somebody harsher is."""
+
+    lab: Lab
+    checks: NodeHealthChecks
+    strategy: str
+
+    def begin(self) -> None:
+        for name in WORKERS:
+            self.lab.patch_node(name, {"metadata": {"labels": {"checked": "yes"}}})
+        named = {**template(self.strategy), "namespace": NAMESPACE}
+        reference = {key: str(named[key]) for key in ("apiVersion", "kind", "namespace")}
+        first = {**reference, "name": self.strategy}
+        self.checks.make(CHECK, {"checked": "yes"}, first, example.template("Harsh"), timeout="120s")
+
+    def end(self) -> None:
+        """Delete it with all that it asked for, also if nobody releases that any more."""
+        self.checks.drop(CHECK)
+        for request in asked(self.lab):
+            path = f"{SPACE}/fencerremediations/{request['metadata']['name']}"
+            with suppress(ClusterNotFound):
+                self.lab.client.patch(path, {"metadata": {"finalizers": None}})
+                self.lab.client.delete(path)
+
+    def remedies(self, name: str) -> list[str] | None:
+        """Return the kinds that were asked for a node; None: it is healthy."""
+        found = self.checks.remediations(CHECK, name)
+        return None if found is None else [one["resource"]["kind"] for one in found]
+
+
 @pytest.fixture
-def check(lab: Lab, checks: NodeHealthChecks, afterwards: ExitStack) -> NodeHealthChecks:
-    """A health check of the workers: fencer is to prove; if it says no, it is to stop the guest."""
-    for name in WORKERS:
-        lab.patch_node(name, {"metadata": {"labels": {"checked": "yes"}}})
-    templates = [
-        {
-            "apiVersion": "remediation.fencer.dev/v1alpha1",
-            "kind": "FencerRemediationTemplate",
-            "name": strategy,
-            "namespace": NAMESPACE,
-        }
-        for strategy in ("prove", "stop")
-    ]
-    checks.make(CHECK, {"checked": "yes"}, *templates, timeout="120s")
-    afterwards.callback(checks.drop, CHECK)
-    afterwards.callback(wait_until, lambda: not asked(lab), "end of all requests")
-    return checks
+def check(request: pytest.FixtureRequest, lab: Lab, checks: NodeHealthChecks, afterwards: ExitStack) -> Check:
+    """The health check, with the strategy that a test wants."""
+    made = Check(lab, checks, request.param)
+    made.begin()
+    afterwards.callback(made.end)
+    return made
 
 
-def asked(lab: Lab, strategy: str | None = None) -> list[Json]:
-    """Return what is asked of fencer, with one strategy or with any."""
-    found = lab.client.items(f"{GROUP}/fencerremediations")
-    return [one for one in found if strategy in {None, one["spec"]["strategy"]}]
+def asked(lab: Lab) -> list[Json]:
+    """Return what is asked of fencer."""
+    return lab.client.items(f"{GROUP}/fencerremediations")
 
 
-def conditions(request: Json) -> dict[str, tuple[str, str]]:
-    """Return status and reason of each condition."""
-    told = request.get("status", {}).get("conditions", [])
-    return {one["type"]: (one["status"], one["reason"]) for one in told}
+def told(lab: Lab, condition: str = "Succeeded") -> tuple[str, str]:
+    """Return what the one who asks is told: status and reason of a condition."""
+    conditions = [one for it in asked(lab) for one in it.get("status", {}).get("conditions", [])]
+    return next(((it["status"], it["reason"]) for it in conditions if it["type"] == condition), ("", ""))
 
 
-def told(lab: Lab, strategy: str) -> tuple[str, str]:
-    """Return what the one who asks with this strategy is told: status and reason of ``Succeeded``."""
-    requests = asked(lab, strategy)
-    return conditions(requests[0]).get("Succeeded", ("", "")) if requests else ("", "")
+def back_and_free(lab: Lab, check: Check, name: str) -> None:
+    """Bring a node back: the request ends with its fence, and the health check is done with it."""
+    lab.nodes[name].nic_on()
+    lab.bring_back(name)
+    wait_until(lambda: not asked(lab), "end of the request")
+    assert not lab.is_fenced(name)
+    assert not lab.is_cordoned(name)
+    wait_until(lambda: check.remedies(name) is None, "healthy node")
+    assert check.checks.lease_holder(name) is None
 
 
+@pytest.mark.parametrize("check", ["prove"], indirect=True)
 def test_a_dead_guest_is_remediated_because_a_health_check_asks(
-    lab: Lab, operator: Operator, check: NodeHealthChecks, afterwards: ExitStack
+    lab: Lab, operator: Operator, check: Check, afterwards: ExitStack
 ) -> None:
     with operator.watching(operator.configure(**LATER)):
         name = lab.busiest()
+        began = len(operator.story(name))
         lab.wait_settled()
         afterwards.callback(lab.bring_back, name)
         lab.nodes[name].guest.destroy()
-        wait_until(lambda: told(lab, "prove") == ("True", "PodsCleared"), "done")
+        wait_until(lambda: told(lab) == ("True", "PodsCleared"), "done")
         [request] = asked(lab)
         assert request["metadata"]["annotations"]["remediation.medik8s.io/node-name"] == name
-        assert conditions(request)["Processing"][0] == "False"
+        assert told(lab, "Processing")[0] == "False"
         assert lab.is_fenced(name)
         lab.wait_elsewhere(name)
-        lab.bring_back(name)
-        wait_until(lambda: not asked(lab), "end of the request")
-        assert not lab.is_fenced(name)
-        assert not lab.is_cordoned(name)
-        wait_until(lambda: check.remediations(CHECK, name) is None, "healthy node")
-        assert check.lease_holder(name) is None
-        story = operator.story(name)
-        assert "TaintNode" in story
-        assert "StopGuest" not in story
-
-
-def test_a_node_without_network_is_told_no_and_then_stopped_because_that_is_asked(
-    lab: Lab, operator: Operator, check: NodeHealthChecks, afterwards: ExitStack
-) -> None:
-    """Its guest runs: whoever asks for a proof is told no, and goes on at once to the next remedy."""
-    with operator.watching(operator.configure(**LATER, unresponsive_after_s=100.0)):
-        name, began = lab.busiest(), len(operator.journal())
-        lab.wait_settled()
-        node = lab.nodes[name]
-        afterwards.callback(lab.bring_back, name)
-        afterwards.callback(node.nic_on)
-        node.nic_off()
-        wait_until(lambda: told(lab, "prove") == ("False", "GuestRunning"), "no")
-        assert not lab.is_fenced(name)
+        back_and_free(lab, check, name)
         assert "StopGuest" not in operator.story(name)[began:]
-        wait_until(lambda: asked(lab, "stop"), "next remedy")
-        [first, second] = check.remediations(CHECK, name) or []
-        assert "timedOut" in first
-        assert second["templateName"] == "stop"
-        wait_until(lambda: told(lab, "stop") == ("True", "PodsCleared"), "done")
-        story = operator.story(name)
+
+
+@pytest.mark.parametrize("check", ["prove"], indirect=True)
+def test_of_a_node_without_network_the_health_check_is_told_no_and_turns_to_the_next_remedy(
+    lab: Lab, operator: Operator, check: Check, afterwards: ExitStack
+) -> None:
+    """Its guest runs."""
+    with operator.watching(operator.configure(**LATER)):
+        name = lab.busiest()
+        began = len(operator.story(name))
+        lab.wait_settled()
+        afterwards.callback(lab.nodes[name].nic_on)
+        lab.nodes[name].nic_off()
+        wait_until(lambda: told(lab) == ("False", "GuestRunning"), "no")
+        wait_until(lambda: len(check.remedies(name) or []) > 1, "next remedy")
+        assert check.remedies(name) == ["FencerRemediation", "Harsh"]
+        assert not lab.is_fenced(name)
+        back_and_free(lab, check, name)
+        assert not {"StopGuest", "TaintNode"} & set(operator.story(name)[began:])
+
+
+@pytest.mark.parametrize("check", ["stop"], indirect=True)
+def test_a_guest_that_is_not_heard_is_stopped_because_a_health_check_asks_for_that(
+    lab: Lab, operator: Operator, check: Check, afterwards: ExitStack
+) -> None:
+    with operator.watching(operator.configure(**LATER, unresponsive_after_s=120.0)):
+        name = lab.busiest()
+        began = len(operator.story(name))
+        lab.wait_settled()
+        afterwards.callback(lab.bring_back, name)
+        afterwards.callback(lab.nodes[name].nic_on)
+        lab.nodes[name].nic_off()
+        wait_until(lambda: told(lab) == ("True", "PodsCleared"), "done")
+        story = operator.story(name)[began:]
         assert story.index("StopGuest") < story.index("TaintNode")
         lab.wait_elsewhere(name)
-        node.nic_on()
-        lab.bring_back(name)
-        wait_until(lambda: not asked(lab), "end of the requests")
-        assert not lab.is_fenced(name)
+        back_and_free(lab, check, name)
 
 
 def test_where_another_remediator_works_fencer_does_nothing_unasked(

@@ -196,6 +196,7 @@ KUBERNETES = {
         },
     },
 }
+READERS = ("node", "lease", "pod", "attachment", "our lease", "request", "medik8s' lease")
 SEAL = Seal(b"key", "uid")
 NOTES = {
     annotations.BINDING: annotations.write_binding(Binding(GUEST, (BOOT,)), SEAL),
@@ -227,11 +228,7 @@ class TestWhatItBeginsWithIsRight:
     def test_of_proxmox(self, read):
         read(PROXMOX[read])
 
-    @pytest.mark.parametrize(
-        "read",
-        KUBERNETES,
-        ids=["node", "lease", "pod", "attachment", "our lease", "request", "medik8s' lease"],
-    )
+    @pytest.mark.parametrize("read", KUBERNETES, ids=READERS)
     def test_of_kubernetes(self, read):
         read(KUBERNETES[read])
 
@@ -300,7 +297,7 @@ def test_what_proxmox_answers(read, data):
         read(answer)
 
 
-@pytest.mark.parametrize("read", KUBERNETES, ids=["node", "lease", "pod", "attachment", "our lease"])
+@pytest.mark.parametrize("read", KUBERNETES, ids=READERS)
 @given(data=st.data())
 def test_what_kubernetes_answers(read, data):
     answer = data.draw(near([KUBERNETES[read]]))

@@ -214,7 +214,9 @@ def _listening(bus: str, folder: Path, by: str) -> Iterator["subprocess.Popen[st
         (only / name).symlink_to(shutil.which(name) or "/nowhere")
     environment = {**os.environ, "PATH": str(only), "DBUS_SYSTEM_BUS_ADDRESS": bus}
     command = [sys.executable, "-m", "fencer.guest", "check", "--listen", "--timeout", "60"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    # Who runs tests in the background ignores Ctrl-C, and so would all that they start: for that minute.
+    heeding = [shutil.which("env") or "env", "--default-signal=INT", *command]
+    with subprocess.Popen(heeding, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert f"listening by {by}; " in next(_lines(process))
             yield process

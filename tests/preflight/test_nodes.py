@@ -204,6 +204,6 @@ def test_nodes_that_are_left_alone_by_annotation_and_such_that_cannot_be_read_ar
     found = judge(lab.policy, replace(facts.nodes, observations=left, scene=scene))
     assert [(one.what, one.level, one.about, one.note) for one in found] == [
         ("unreadable", Level.WARN, "1 node", "k8s-9: no UID"),
-        ("excluded", Level.NOTE, "2 nodes", "by annotation: k8s-1, k8s-2"),
+        ("excluded", Level.NOTE, "2 nodes", "by annotation or label: k8s-1, k8s-2"),
         ("brake", Level.OK, "at 1 fence of 2 nodes", ""),
     ]

@@ -7,44 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.remediators.node_health_checks import NodeHealthChecks, install_definitions
+from tests.remediators.example import install, path, template
+from tests.remediators.node_health_checks import NodeHealthChecks
 from tests.support import wait_until
 from tests.support.backstage import NODES, ApiBackstage
 from tests.support.controlplane import ControlPlane
 
 Json = dict[str, Any]
-GROUP = "remediation.example.com"
-SPACE = "remediators"
-ALL = ["get", "list", "watch", "create", "update", "patch", "delete"]
-
-
-def path(kind: str) -> str:
-    return f"/apis/{GROUP}/v1/namespaces/{SPACE}/{kind.lower()}s"
-
-
-def definition(kind: str) -> Json:
-    plural = f"{kind.lower()}s"
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": schema},
-    }
-    return {
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "names": {"kind": kind, "plural": plural},
-            "scope": "Namespaced",
-            "versions": [version],
-        },
-    }
-
-
-def template(kind: str) -> dict[str, str]:
-    return {"apiVersion": f"{GROUP}/v1", "kind": f"{kind}Template", "name": "usual", "namespace": SPACE}
 
 
 @pytest.fixture(scope="module")
@@ -53,29 +22,9 @@ def backstage(bare_api: ControlPlane) -> ApiBackstage:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def remediators(
-    bare_api: ControlPlane, backstage: ApiBackstage, node_health_checks: NodeHealthChecks
-) -> None:
+def remediators(bare_api: ControlPlane, node_health_checks: NodeHealthChecks) -> None:
     """Two remediators, of which the second is for what the first one cannot do."""
-    kinds = ["Gentle", "GentleTemplate", "Harsh", "HarshTemplate"]
-    install_definitions(bare_api, [definition(kind) for kind in kinds])
-    backstage.make_space(SPACE)
-    for kind in ("Gentle", "Harsh"):
-        spec = {"template": {"spec": {"strategy": f"the {kind} one"}}}
-        made = {
-            "apiVersion": f"{GROUP}/v1",
-            "kind": f"{kind}Template",
-            "metadata": {"name": "usual"},
-            "spec": spec,
-        }
-        backstage.send("POST", path(f"{kind}Template"), made)
-    rules = [
-        {"apiGroups": [GROUP], "resources": ["gentles", "harshs"], "verbs": ALL},
-        {"apiGroups": [GROUP], "resources": ["gentletemplates", "harshtemplates"], "verbs": ALL[:3]},
-    ]
-    role = {"metadata": {"name": "example-remediators"}, "rules": rules}
-    backstage.send("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
-    node_health_checks.aggregate("example-remediators")
+    install(bare_api, node_health_checks)
 
 
 class Watched:

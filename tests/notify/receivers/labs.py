@@ -12,7 +12,7 @@ import secrets
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -345,6 +345,7 @@ class MailServer:
         self.at = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self.mails: list[bytes] = []
         self.commands: list[str] = []
+        self.serving: list[threading.Thread] = []
         self.end = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -361,7 +362,9 @@ class MailServer:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            serving = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            self.serving.append(serving)
+            serving.start()
 
     def _serve(self, connection: socket.socket) -> None:
         try:
@@ -372,8 +375,7 @@ class MailServer:
                     word = self.commands[-1].partition(" ")[0].lower()
                     if word == "data":
                         self._say(connection, word, b"354 go on\r\n")
-                        taken = iter(lines.readline, b".\r\n")
-                        self.mails.append(b"".join(one.removeprefix(b".") for one in taken))
+                        self.mails.append(_mail(lines))
                         self._say(connection, "mail data", b"250 taken\r\n")
                     else:
                         self._say(connection, word, b"250 fine\r\n")
@@ -392,6 +394,20 @@ class MailServer:
                 connection.sendall(b"250-and so on, and so on\r\n" * 1000)
         else:
             connection.sendall(reply)
+
+
+def _mail(lines: Iterable[bytes]) -> bytes:
+    """Read a mail up to the dot that ends it.
+
+    Raises:
+        ConnectionError: The client left before.
+    """
+    taken: list[bytes] = []
+    for line in lines:
+        if line == b".\r\n":
+            return b"".join(taken)
+        taken.append(line.removeprefix(b"."))
+    raise ConnectionError("it left amid its mail")
 
 
 def text_of(mail: EmailMessage) -> str:

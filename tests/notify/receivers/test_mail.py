@@ -12,6 +12,7 @@ from fencer.errors import ReceiverError
 from fencer.notify.settings import ALL, MailSettings
 from fencer.wording.occasions import Occasion
 from tests.notify.receivers.labs import MailLab, MailServer, built, mail, message, text_of
+from tests.support import wait_until
 
 SHORT_S = 0.5
 
@@ -131,6 +132,15 @@ def test_what_an_unwilling_server_says(replies, why):
     with MailServer(**replies) as server, pytest.raises(ReceiverError) as caught:
         to(server).receiver.send([message()])
     assert str(caught.value).rstrip() == f"{server.at} (SMTP): {why}"
+
+
+def test_the_stand_in_is_done_with_a_client_that_leaves_amid_its_mail():
+    """Else its thread reads the end again and again, beside all tests that come after."""
+    with MailServer() as server:
+        with socket.create_connection(("127.0.0.1", int(server.at.rpartition(":")[2]))) as client:
+            client.sendall(b"data\r\nhalf of it\r\n")
+        wait_until(lambda: server.serving and not server.serving[0].is_alive(), "end of its thread")
+    assert not server.mails
 
 
 def test_a_server_that_hangs_up():
