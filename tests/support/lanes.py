@@ -75,6 +75,7 @@ _ON_THE_BARE_API = frozenset(
         "contract/test_agents_real",
         "contract/test_cluster_real",
         "contract/test_leases_real",
+        "contract/test_requests_real",
         "contract/test_surveyor",
         "remediators/test_cluster_api",
         "remediators/test_node_health_checks",
