@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fencer.core.policy import Policy, Remediation
 from fencer.core.requests import NO_CALL, Asked, Call, Request, Strategy, call_for
-from fencer.errors import ClusterError
+from fencer.errors import ClusterError, FencerError
 from fencer.runtime.cluster_calls import ClusterCalls
 from fencer.runtime.world import API, World
 
 WORKER = f"{API}/requests"
-"""A worker of its own: what other controllers ask keeps no node waiting that nobody asks for."""
+"""A worker of its own, asked at the same time as hypervisors: no pass waits for it longer than for those."""
 
 FRESH_S = 1.0
 """What was read so short a while ago need not be read again: for nodes that are looked at side by side."""
@@ -50,20 +50,21 @@ class Calls:
         calls = {name: self.of(name) for name in names}
         return {name: call for name, call in calls.items() if call != NO_CALL}
 
-    def look(self) -> None:
-        """Read what is asked."""
+    def questions(self) -> dict[str, Callable[[], object]]:
+        """Return what to ask in a look, by its worker; nothing where nobody is to be heard."""
         requests = self._world.requests
         if requests is None or self._policy.remediation is Remediation.IGNORE:
-            return
+            return {}
         self._read_s = self._world.clock.now_s()
-        trouble = ""
-        try:
-            self._asked = self._api(requests.asked, WORKER)
-        except ClusterError as error:
-            trouble = f"what other controllers ask of fencer cannot be read: {error}"
+        return {WORKER: requests.asked}
+
+    def hear(self, answer: object) -> None:
+        """Take note of the answer: an error, `Asked`, or None where the cluster does not know the kind."""
+        if isinstance(answer, FencerError):
+            trouble = f"what other controllers ask of fencer cannot be read: {answer}"
         else:
-            malformed = self._asked.malformed if self._asked is not None else ()
-            trouble = "; ".join(malformed)
+            self._asked = answer if isinstance(answer, Asked) else None
+            trouble = "; ".join(self._asked.malformed) if self._asked is not None else ""
         if trouble != self._told:
             self._told = trouble
             text = trouble or "what other controllers ask of fencer can be read again"
@@ -71,8 +72,13 @@ class Calls:
 
     def look_again(self) -> None:
         """Read it once more before something is done, where anybody could ask at all."""
-        if self._asked is not None and self._world.clock.now_s() - self._read_s >= FRESH_S:
-            self.look()
+        if self._asked is None or self._world.clock.now_s() - self._read_s < FRESH_S:
+            return
+        for worker, question in self.questions().items():
+            try:
+                self.hear(self._api(question, worker))
+            except ClusterError as error:
+                self.hear(error)
 
     def of(self, node: str) -> Call:
         """Return what is asked about a node, as far as the policy lets anybody ask."""

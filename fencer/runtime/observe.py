@@ -90,7 +90,7 @@ class Observer:
         """
         self._api.show_life()
         self._looks_s = (self._looks_s[1], self._world.clock.now_s())
-        sweeps = self._reader.sweep()
+        sweeps = self._reader.sweep(self._calls)
         known = self._leases.ask(self._world.cluster.nodes)
         readings = {
             reading.guest.key: reading
@@ -100,7 +100,6 @@ class Observer:
         }
         failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
         self._names.learn(known.views, sweeps.keys() - failed)
-        self._calls.look()
         calls = self._calls.of_nodes
         views = [self._leases.newest(view) for view in known.views]
         directory = self._index.directory(views, readings, failed)

@@ -12,11 +12,11 @@ from fencer.core.model import (
     FenceMark,
     GuestHistory,
     GuestRef,
-    HostReading,
     NodeView,
 )
 from fencer.core.policy import Policy
 from fencer.errors import FencerError, GuestNotFound, HypervisorError, HypervisorUnreachable
+from fencer.runtime.calls import Calls
 from fencer.runtime.memory import Scene
 from fencer.runtime.witnesses import Witnesses
 from fencer.runtime.world import World
@@ -58,24 +58,30 @@ class Reader:
         self._witnesses = Witnesses(world.witnesses, world.clock, policy.evidence_max_age_s)
         self._late: dict[tuple[str, str, str], Late] = {}
 
-    def sweep(self) -> dict[str, Sequence[Evidence] | FencerError]:
-        """Sweep every endpoint, and ask the power witnesses of hosts that are silent, all at once."""
+    def sweep(self, others: Calls) -> dict[str, Sequence[Evidence] | FencerError]:
+        """Sweep every endpoint, and ask the power witnesses of hosts that are silent, all at once.
+
+        Args:
+            others: Hears at the same time what other controllers ask.
+        """
         deadline_s, world = self._policy.call_deadline_s, self._world
         sweeps = {name: port.sweep for name, port in world.hypervisors.items()}
-        calls: dict[str, Callable[[], Sequence[Evidence] | HostReading]] = {
-            **self._witnesses.begin(),
-            **sweeps,
-        }
+        beside = others.questions()
+        calls = dict[str, Callable[[], object]](self._witnesses.begin())
+        calls.update(sweeps | beside)
         answers = world.asker.ask_all(calls, deadline_s)
-        found = {name: answers.pop(name) for name in sweeps}
+        for worker in beside:
+            others.hear(answers.pop(worker))
+        told = {name: answers.pop(name) for name in sweeps}
+        found = {name: one for name, one in told.items() if isinstance(one, FencerError | Sequence)}
         for answer in found.values():
-            if not isinstance(answer, FencerError | HostReading):
+            if not isinstance(answer, FencerError):
                 self._witnesses.notice(answer)
         self._witnesses.notice_endpoints(self.lost(found))
         if questions := self._witnesses.questions():
             answers |= world.asker.ask_all(questions, deadline_s)
         self._witnesses.end(answers)
-        return {name: answer for name, answer in found.items() if not isinstance(answer, HostReading)}
+        return found
 
     def lost(self, sweeps: Mapping[str, object]) -> frozenset[str]:
         """Return the endpoint of one host that does not answer; none if others do not answer either.
