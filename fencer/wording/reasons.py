@@ -93,7 +93,10 @@ TEXTS: dict[Reason, Text] = {
     Reason.FENCING_PAUSED: Text(
         "fencing is paused", "the pause to end, or its annotation taken off kube-system"
     ),
-    Reason.NODE_EXCLUDED: Text("the node is excluded from fencing", "the exclude annotation taken off"),
+    Reason.NODE_EXCLUDED: Text(
+        "the node is excluded from fencing",
+        "what excludes it taken off: an annotation, or a label of medik8s",
+    ),
     Reason.NODE_PAUSED: Text(
         "fencing is paused for this node", "the pause to end, or its annotation taken off the node"
     ),

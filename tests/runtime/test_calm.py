@@ -6,6 +6,8 @@ import pytest
 
 from fencer.core.model import Reason, Verdict
 from fencer.core.policy import Mode
+from fencer.core.requests import NO_CALL, Strategy
+from fencer.runtime.reconcile import Agent
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from tests.runtime.stagehand import ARMED, AT_ONCE, Stagehand
@@ -17,6 +19,17 @@ NAME = "k8s-5"
 @pytest.fixture
 def stage():
     stage = Stagehand(shape=SIX)
+    stage.run(60)
+    return stage
+
+
+@pytest.fixture
+def hearing():
+    """The same, and the agent hears what other controllers ask."""
+    stage = Stagehand(shape=SIX)
+    stage.simulation.requests.known = True
+    world = replace(stage.world, requests=stage.simulation.requests)
+    stage.agent = Agent(world, ARMED, stage.simulation.rules())
     stage.run(60)
     return stage
 
@@ -78,6 +91,36 @@ def test_not_once_fencing_is_paused_nor_once_it_goes_on(stage):
     assert paused is not before
     stage.simulation.api.paused_why = None
     assert judged(stage) is not paused
+
+
+def test_not_while_somebody_asks_for_it_or_works_on_it(hearing):
+    """Whoever asks is told how it is now."""
+    stage, requests = hearing, hearing.simulation.requests
+    before = judged(stage)
+    assert judged(stage) is before
+    assert not before.observation.node.asked
+    asked = requests.make(NAME, Strategy.PROVE, "NodeHealthCheck workers")
+    for _ in range(3):
+        found = judged(stage)
+        assert found is not before
+        assert found.observation.call.strategy is Strategy.PROVE
+        assert found.observation.node.asked, "its lease is read"
+        before = found
+    requests.give_up(asked)
+    assert judged(stage).observation.call.given_up
+    requests.delete(asked)
+    requests.reserve(NAME, "NodeHealthCheck workers")
+    assert judged(stage).observation.call.reserved_by == "NodeHealthCheck workers"
+    requests.leave(NAME)
+    assert judged(stage).observation.call == NO_CALL
+    stage.run(10)
+    assert judged(stage) is judged(stage)
+
+
+def test_for_that_no_other_node_is_judged_again(hearing):
+    before = judged(hearing)
+    hearing.simulation.requests.make("k8s-6", Strategy.PROVE, "NodeHealthCheck workers")
+    assert judged(hearing) is before
 
 
 def test_not_while_its_endpoint_does_not_answer(stage):

@@ -142,7 +142,13 @@ class Case(Lab):
         known: Mapping[str, Hypervisor] = {name: simulation.hypervisors[name] for name in self.knows}
         witnesses = simulation.witnesses if self.witnessed else {}
         quiet = super()._world()
-        return replace(quiet, cluster=self.cluster(), hypervisors=known, witnesses=witnesses)
+        return replace(
+            quiet,
+            cluster=self.cluster(),
+            hypervisors=known,
+            witnesses=witnesses,
+            requests=simulation.requests,
+        )
 
 
 Step: TypeAlias = Callable[[Case], object]

@@ -8,9 +8,11 @@ from functools import partial
 from typing import Any
 
 from fencer.core import annotations
+from fencer.core.consent import HANDED_OVER
 from fencer.core.decide import decide
-from fencer.core.model import Intent, Judged, PowerState, Reason, Verdict, Word
+from fencer.core.model import Intent, Judged, PowerState, Reason, Taint, Verdict, Word
 from fencer.core.pause import PauseNote, write
+from fencer.core.requests import Strategy
 from fencer.runtime.election import Campaigns
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.clock import EPOCH
@@ -18,6 +20,9 @@ from fencer.simulation.faults import What
 from fencer.simulation.guests import Passage
 from fencer.simulation.objects import ApiPod
 from tests.scenarios.ways.case import NODE, Case, Step
+
+HEALTH_CHECK = "NodeHealthCheck workers"
+"""The controller that works on nodes, or asks for them."""
 
 
 def happens(*whats: What, to: str = "") -> Step:
@@ -228,6 +233,61 @@ def node_paused(why: str, for_s: float) -> Step:
 def _pause(case: Case, why: str, for_s: float) -> str:
     ends = EPOCH + timedelta(seconds=case.simulation.clock.now_s() + for_s)
     return write(PauseNote(why, f"{ends:%Y-%m-%dT%H:%M:%SZ}")) if for_s else why
+
+
+def labelled(key: str, text: str | None) -> Step:
+    """Write a label on the Node; None: ``kubectl label node NODE KEY-``."""
+
+    def step(case: Case) -> None:
+        case.api_node.labels.pop(key, None)
+        if text is not None:
+            case.api_node.labels[key] = text
+        case.simulation.api.changed(case.api_node)
+
+    return step
+
+
+def requested(case: Case) -> None:
+    """Let another controller ask for the node by a FencerRemediation."""
+    case.simulation.requests.known = True
+    case.simulation.requests.make(case.node, Strategy.PROVE, HEALTH_CHECK)
+
+
+def given_up(case: Case) -> None:
+    """Let it give that up, as it does when it turns to another remedy."""
+    request = case.simulation.requests.about(case.node)
+    assert request is not None
+    case.simulation.requests.give_up(request)
+
+
+def request_deleted(case: Case) -> None:
+    """Delete that."""
+    request = case.simulation.requests.about(case.node)
+    assert request is not None
+    case.simulation.requests.delete(request)
+
+
+def reserved(case: Case) -> None:
+    """Let another controller work on the node, and ask nobody."""
+    case.simulation.requests.known = True
+    case.simulation.requests.reserve(case.node, HEALTH_CHECK)
+
+
+def left(case: Case) -> None:
+    """Let it go on to another node."""
+    case.simulation.requests.leave(case.node)
+
+
+def handed_over(case: Case) -> None:
+    """Let the node be handed over to somebody else by a taint."""
+    node = case.api_node
+    case.simulation.api.set_taints(node, (*node.taints, Taint(HANDED_OVER, "reboot", "NoSchedule")))
+
+
+def handed_back(case: Case) -> None:
+    """Take that taint off."""
+    node = case.api_node
+    case.simulation.api.set_taints(node, (one for one in node.taints if one.key != HANDED_OVER))
 
 
 def untainted(case: Case) -> None:

@@ -1,0 +1,149 @@
+"""What other controllers ask, as an agent knows it: read in every pass, kept while it cannot be read."""
+
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.policy import Remediation
+from fencer.core.requests import NO_CALL, Asked, Call, Strategy
+from fencer.errors import ClusterDenied, ClusterUnreachable
+from fencer.runtime.calls import FRESH_S, Calls
+from fencer.runtime.cluster_calls import ClusterCalls
+from tests.core.test_requests import ASKED, STOPS, TOLD
+from tests.runtime.stagehand import ARMED, Stagehand
+
+UNREAD = "what other controllers ask of fencer cannot be read: "
+AGAIN = ("what other controllers ask of fencer can be read again", False)
+
+
+class Port:
+    """The `Requests` port, answering what a test lets it answer."""
+
+    def __init__(self, answer):
+        self.answer, self.asked_count = answer, 0
+
+    def asked(self):
+        self.asked_count += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class Known:
+    """Calls over such a port, and whom they tell of trouble."""
+
+    def __init__(self, answer=None, remediation=Remediation.STOP, *, heard=True):
+        stage = Stagehand()
+        policy = replace(ARMED, remediation=remediation)
+        self.port, self.clock, self.notes = Port(answer), stage.simulation.clock, stage.notes
+        world = replace(stage.world, requests=self.port if heard else None)
+        self.calls = Calls(world, policy, ClusterCalls(world, policy))
+
+    def look(self, answer):
+        self.port.answer = answer
+        self.calls.look()
+
+    @property
+    def said(self):
+        return self.notes.said_
+
+
+def test_before_anything_was_read_nobody_asks():
+    known = Known(Asked((ASKED,)))
+    assert (known.calls.requests, known.calls.of_nodes, known.calls.of("k8s-2")) == ((), {}, NO_CALL)
+
+
+def test_what_is_asked_is_known_by_node():
+    known = Known(Asked((ASKED, replace(ASKED, uid="uid-3", node="")), {"k8s-1": "nhc"}))
+    known.calls.look()
+    assert known.calls.requests == known.port.answer.requests
+    assert known.calls.of_nodes == {
+        "k8s-2": Call(Strategy.PROVE, TOLD),
+        "k8s-1": Call(reserved_by="nhc"),
+    }
+    assert known.calls.of("k8s-2") == Call(Strategy.PROVE, TOLD)
+    assert known.calls.of("k8s-3") == NO_CALL
+
+
+def test_a_node_for_which_nobody_waits_any_more_is_not_among_them():
+    known = Known(Asked((replace(ASKED, deleting=True),)))
+    known.calls.look()
+    assert (known.calls.of_nodes, len(known.calls.requests)) == ({}, 1)
+
+
+@pytest.mark.parametrize(
+    "error", [ClusterUnreachable("no API server answers"), ClusterDenied("may not list")]
+)
+def test_while_it_cannot_be_read_what_was_read_last_counts(error):
+    known = Known(Asked((ASKED,)))
+    known.calls.look()
+    known.look(error)
+    assert known.calls.of("k8s-2").by == TOLD
+    known.look(Asked())
+    assert known.calls.of("k8s-2") == NO_CALL
+
+
+def test_that_is_told_once_and_once_when_it_works_again():
+    known = Known(Asked())
+    known.calls.look()
+    assert known.said == []
+    for _ in range(3):
+        known.look(ClusterDenied("may not list"))
+    assert known.said == [(f"{UNREAD}may not list", True)]
+    for _ in range(3):
+        known.look(Asked())
+    assert known.said == [(f"{UNREAD}may not list", True), AGAIN]
+
+
+def test_so_is_one_that_cannot_be_read_and_the_others_count():
+    known = Known()
+    for _ in range(3):
+        known.look(Asked((ASKED,), malformed=("medik8s/k8s-9: no UID",)))
+    assert known.said == [("medik8s/k8s-9: no UID", True)]
+    assert known.calls.of("k8s-2").by == TOLD
+    known.look(Asked((ASKED,)))
+    assert known.said[1:] == [AGAIN]
+
+
+def test_once_the_kind_is_gone_nobody_asks_and_nothing_is_told():
+    known = Known(Asked((ASKED,), {"k8s-1": "nhc"}))
+    known.calls.look()
+    known.look(None)
+    assert (known.calls.requests, known.calls.of_nodes, known.said) == ((), {}, [])
+
+
+@pytest.mark.parametrize(
+    "known", [Known(Asked((ASKED,)), Remediation.IGNORE), Known(heard=False)], ids=["ignored", "no port"]
+)
+def test_whom_nobody_is_to_hear_is_not_even_read(known):
+    known.calls.look()
+    known.calls.look_again()
+    assert (known.port.asked_count, known.calls.of("k8s-2")) == (0, NO_CALL)
+
+
+@pytest.mark.parametrize(("later_s", "times"), [(0.0, 1), (FRESH_S - 0.1, 1), (FRESH_S, 2), (60.0, 2)])
+def test_before_something_is_done_it_is_read_again_but_not_for_each_node(later_s, times):
+    known = Known(Asked())
+    known.calls.look()
+    known.clock.advance(later_s)
+    for _ in range(3):
+        known.calls.look_again()
+    assert known.port.asked_count == times
+
+
+def test_where_the_cluster_does_not_know_the_kind_it_is_not_read_again():
+    known = Known()
+    known.calls.look()
+    known.clock.advance(60.0)
+    known.calls.look_again()
+    assert known.port.asked_count == 1
+
+
+@pytest.mark.parametrize(
+    ("most", "strategy"), [(Remediation.STOP, Strategy.STOP), (Remediation.PROVE, Strategy.PROVE)]
+)
+def test_no_more_is_done_than_the_policy_lets_anybody_ask_for(most, strategy):
+    known = Known(Asked((STOPS,), {"k8s-2": "nhc"}), most)
+    known.calls.look()
+    assert known.calls.of("k8s-2") == Call(strategy, str(STOPS), reserved_by="nhc")
+    assert known.calls.of_nodes["k8s-2"].strategy is strategy
