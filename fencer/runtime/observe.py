@@ -90,7 +90,8 @@ class Observer:
         """
         self._api.show_life()
         self._looks_s = (self._looks_s[1], self._world.clock.now_s())
-        sweeps = self._reader.sweep()
+        sweeps, answers = self._reader.sweep(self._calls.questions())
+        self._calls.heard(answers)
         known = self._leases.ask(self._world.cluster.nodes)
         readings = {
             reading.guest.key: reading
@@ -100,7 +101,6 @@ class Observer:
         }
         failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
         self._names.learn(known.views, sweeps.keys() - failed)
-        self._calls.look()
         calls = self._calls.of_nodes
         views = [self._leases.newest(view) for view in known.views]
         directory = self._index.directory(views, readings, failed)
@@ -223,8 +223,8 @@ class Observer:
         Raises:
             ClusterError: the node could not be read; nothing may be done.
         """
+        self._calls.look_again()  # first: what is read of the guest grows old
         guest, evidence, error = self._read_first(scene, before)
-        self._calls.look_again()
         fact = self._fact(before.node)
         found = self._finder.look(scene, fact.node)
         now_s = self._world.clock.now_s()

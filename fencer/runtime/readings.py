@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fencer.core.host_power import by_host_power
 from fencer.core.model import (
@@ -58,16 +59,23 @@ class Reader:
         self._witnesses = Witnesses(world.witnesses, world.clock, policy.evidence_max_age_s)
         self._late: dict[tuple[str, str, str], Late] = {}
 
-    def sweep(self) -> dict[str, Sequence[Evidence] | FencerError]:
-        """Sweep every endpoint, and ask the power witnesses of hosts that are silent, all at once."""
+    def sweep(
+        self, beside: Mapping[str, Callable[[], Any]]
+    ) -> tuple[dict[str, Sequence[Evidence] | FencerError], dict[str, Any]]:
+        """Sweep every endpoint, and ask the power witnesses of hosts that are silent, all at once.
+
+        Args:
+            beside: What else is to be asked meanwhile, by worker.
+
+        Returns:
+            What each endpoint answered, and what those did.
+        """
         deadline_s, world = self._policy.call_deadline_s, self._world
         sweeps = {name: port.sweep for name, port in world.hypervisors.items()}
-        calls: dict[str, Callable[[], Sequence[Evidence] | HostReading]] = {
-            **self._witnesses.begin(),
-            **sweeps,
-        }
+        calls: dict[str, Callable[[], Any]] = {**self._witnesses.begin(), **sweeps, **beside}
         answers = world.asker.ask_all(calls, deadline_s)
         found = {name: answers.pop(name) for name in sweeps}
+        others = {name: answers.pop(name) for name in beside}
         for answer in found.values():
             if not isinstance(answer, FencerError | HostReading):
                 self._witnesses.notice(answer)
@@ -75,7 +83,7 @@ class Reader:
         if questions := self._witnesses.questions():
             answers |= world.asker.ask_all(questions, deadline_s)
         self._witnesses.end(answers)
-        return {name: answer for name, answer in found.items() if not isinstance(answer, HostReading)}
+        return found, others
 
     def lost(self, sweeps: Mapping[str, object]) -> frozenset[str]:
         """Return the endpoint of one host that does not answer; none if others do not answer either.
