@@ -9,8 +9,9 @@ Source: medik8s' contract for external remediators, conditions ``Processing`` an
 
 from __future__ import annotations
 
+from fencer.core.cordon import cordoned_after_fence
 from fencer.core.election import Seat
-from fencer.core.model import Cordon, Judged, NodeView, Reason
+from fencer.core.model import Binding, Judged, NodeView, Reason
 from fencer.core.requests import Progress, Request
 
 FINAL = frozenset(
@@ -22,13 +23,13 @@ FINAL = frozenset(
         *(Reason.ABSENCE_UNPROVEN, Reason.HOST_CHANGED),
         *(Reason.WITNESS_CONTRADICTED, Reason.DOUBTS_UNREADABLE),
         *(Reason.NODE_EXCLUDED, Reason.HANDED_OVER, Reason.GIVEN_UP, Reason.NO_POWER_RIGHTS),
-        *(Reason.FOREIGN_TAINT, Reason.TAINT_TAKEN_OFF, Reason.MARK_UNREADABLE, Reason.MARK_UNSIGNED),
+        *(Reason.FOREIGN_TAINT, Reason.TAINT_TAKEN_OFF),
     }
 )
 """What no time brings, but a person, another remedy, or the node itself.
 
 All else is waited for: silence, a hypervisor or host that may answer again, HA's recovery, a brake, a
-pause by a person. Whoever asked sets the limit for that.
+pause by a person, a fence of which fencer's own mark cannot be read. Whoever asked sets the limit for that.
 """
 
 STANDS_S = 10.0
@@ -73,10 +74,14 @@ def _answer(request: Request, judged: Judged | None, stood_s: float) -> Progress
 def answers(judged: Judged | None) -> bool:
     """Whether this agent, of several, is the one who answers: the one that gives the guest's orders, if any.
 
-    Another one sees the same, but may put it in other words, and may know less.
+    Another one sees the same, but may put it in other words, and may know less. Least of all one that knows no
+    guest that the node may be, while the node is bound to one.
     """
-    tenure = judged.observation.tenure if judged is not None else None
-    return tenure is None or tenure.seat is not Seat.STANDBY
+    if judged is None:
+        return True
+    seen, tenure = judged.observation, judged.observation.tenure
+    elsewhere = not seen.candidates and isinstance(seen.node.binding, Binding)
+    return not elsewhere and (tenure is None or tenure.seat is not Seat.STANDBY)
 
 
 def may_go(request: Request, node: NodeView | None) -> bool:
@@ -88,8 +93,7 @@ def may_go(request: Request, node: NodeView | None) -> bool:
     """
     if node is None or not request.node:
         return True
-    settles = isinstance(node.cordon, Cordon) and node.cordon.by == "unfence"
-    return not (node.fenced or settles)
+    return not (node.fenced or cordoned_after_fence(node))
 
 
 def _word(reason: Reason) -> str:

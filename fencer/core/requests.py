@@ -6,7 +6,7 @@ proof. Who calls: medik8s NodeHealthCheck and Cluster API MachineHealthCheck.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
 
@@ -135,15 +135,13 @@ class Call:
 NO_CALL = Call()
 
 
-def call_for(node: str, requests: Iterable[Request], reserved_by: str = "") -> Call:
+def call_for(about: Sequence[Request], reserved_by: str = "") -> Call:
     """Sum up what is asked about one node.
 
     Args:
-        node: Its name.
-        requests: All of them.
+        about: The requests about it.
         reserved_by: Who holds its medik8s Lease; empty: nobody.
     """
-    about = [one for one in requests if one.node == node]
     live = [one for one in about if one.live]
     given_up = next((str(one) for one in about if one.given_up and not one.deleting), "")
     if not (live or given_up or reserved_by):

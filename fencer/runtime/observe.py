@@ -90,7 +90,8 @@ class Observer:
         """
         self._api.show_life()
         self._looks_s = (self._looks_s[1], self._world.clock.now_s())
-        sweeps = self._reader.sweep(self._calls)
+        sweeps, answers = self._reader.sweep(self._calls.questions())
+        self._calls.heard(answers)
         known = self._leases.ask(self._world.cluster.nodes)
         readings = {
             reading.guest.key: reading
@@ -222,8 +223,8 @@ class Observer:
         Raises:
             ClusterError: the node could not be read; nothing may be done.
         """
+        self._calls.look_again()  # first: what is read of the guest grows old
         guest, evidence, error = self._read_first(scene, before)
-        self._calls.look_again()
         fact = self._fact(before.node)
         found = self._finder.look(scene, fact.node)
         now_s = self._world.clock.now_s()

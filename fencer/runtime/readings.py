@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fencer.core.host_power import by_host_power
 from fencer.core.model import (
@@ -12,11 +13,11 @@ from fencer.core.model import (
     FenceMark,
     GuestHistory,
     GuestRef,
+    HostReading,
     NodeView,
 )
 from fencer.core.policy import Policy
 from fencer.errors import FencerError, GuestNotFound, HypervisorError, HypervisorUnreachable
-from fencer.runtime.calls import Calls
 from fencer.runtime.memory import Scene
 from fencer.runtime.witnesses import Witnesses
 from fencer.runtime.world import World
@@ -58,30 +59,31 @@ class Reader:
         self._witnesses = Witnesses(world.witnesses, world.clock, policy.evidence_max_age_s)
         self._late: dict[tuple[str, str, str], Late] = {}
 
-    def sweep(self, others: Calls) -> dict[str, Sequence[Evidence] | FencerError]:
+    def sweep(
+        self, beside: Mapping[str, Callable[[], Any]]
+    ) -> tuple[dict[str, Sequence[Evidence] | FencerError], dict[str, Any]]:
         """Sweep every endpoint, and ask the power witnesses of hosts that are silent, all at once.
 
         Args:
-            others: Hears at the same time what other controllers ask.
+            beside: What else is to be asked meanwhile, by worker.
+
+        Returns:
+            What each endpoint answered, and what those did.
         """
         deadline_s, world = self._policy.call_deadline_s, self._world
         sweeps = {name: port.sweep for name, port in world.hypervisors.items()}
-        beside = others.questions()
-        calls = dict[str, Callable[[], object]](self._witnesses.begin())
-        calls.update(sweeps | beside)
+        calls: dict[str, Callable[[], Any]] = {**self._witnesses.begin(), **sweeps, **beside}
         answers = world.asker.ask_all(calls, deadline_s)
-        for worker in beside:
-            others.hear(answers.pop(worker))
-        told = {name: answers.pop(name) for name in sweeps}
-        found = {name: one for name, one in told.items() if isinstance(one, FencerError | Sequence)}
+        found = {name: answers.pop(name) for name in sweeps}
+        others = {name: answers.pop(name) for name in beside}
         for answer in found.values():
-            if not isinstance(answer, FencerError):
+            if not isinstance(answer, FencerError | HostReading):
                 self._witnesses.notice(answer)
         self._witnesses.notice_endpoints(self.lost(found))
         if questions := self._witnesses.questions():
             answers |= world.asker.ask_all(questions, deadline_s)
         self._witnesses.end(answers)
-        return found
+        return found, others
 
     def lost(self, sweeps: Mapping[str, object]) -> frozenset[str]:
         """Return the endpoint of one host that does not answer; none if others do not answer either.

@@ -43,4 +43,4 @@ class Shared:
         api = ClusterCalls(world, policy)
         finder = Finder(world.cluster, api, world.clock, policy)
         ledger, names = SharedLedger(world, api), Names(world, policy)
-        return cls(api, Memory(), Notebook(), finder, ledger, names, Calls(world, policy, api))
+        return cls(api, Memory(), Notebook(), finder, ledger, names, Calls(world, policy))

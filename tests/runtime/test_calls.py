@@ -7,9 +7,8 @@ import pytest
 from fencer.core.policy import Remediation
 from fencer.core.requests import NO_CALL, Asked, Call, Strategy
 from fencer.errors import ClusterDenied, ClusterUnreachable
-from fencer.runtime.calls import FRESH_S, WORKER, Calls
+from fencer.runtime.calls import FRESH_S, Calls
 from fencer.runtime.cluster_calls import ClusterCalls
-from fencer.runtime.reconcile import Agent
 from tests.core.test_requests import ASKED, STOPS, TOLD
 from tests.runtime.stagehand import ARMED, Stagehand
 
@@ -37,17 +36,12 @@ class Known:
         stage = Stagehand()
         policy = replace(ARMED, remediation=remediation)
         self.port, self.clock, self.notes = Port(answer), stage.simulation.clock, stage.notes
-        self.asker = stage.world.asker
         world = replace(stage.world, requests=self.port if heard else None)
         self.calls = Calls(world, policy, ClusterCalls(world, policy))
 
-    def look(self, *answer):
-        """Ask as a pass does, beside all that it asks hypervisors; perhaps it is answered otherwise now."""
-        if answer:
-            [self.port.answer] = answer
-        questions = self.calls.questions()
-        for told in self.asker.ask_all(questions, 10.0).values():
-            self.calls.hear(told)
+    def look(self, answer):
+        self.port.answer = answer
+        self.calls.look()
 
     @property
     def said(self):
@@ -61,7 +55,7 @@ def test_before_anything_was_read_nobody_asks():
 
 def test_what_is_asked_is_known_by_node():
     known = Known(Asked((ASKED, replace(ASKED, uid="uid-3", node="")), {"k8s-1": "nhc"}))
-    known.look()
+    known.calls.look()
     assert known.calls.requests == known.port.answer.requests
     assert known.calls.of_nodes == {
         "k8s-2": Call(Strategy.PROVE, TOLD),
@@ -73,7 +67,7 @@ def test_what_is_asked_is_known_by_node():
 
 def test_a_node_for_which_nobody_waits_any_more_is_not_among_them():
     known = Known(Asked((replace(ASKED, deleting=True),)))
-    known.look()
+    known.calls.look()
     assert (known.calls.of_nodes, len(known.calls.requests)) == ({}, 1)
 
 
@@ -82,7 +76,7 @@ def test_a_node_for_which_nobody_waits_any_more_is_not_among_them():
 )
 def test_while_it_cannot_be_read_what_was_read_last_counts(error):
     known = Known(Asked((ASKED,)))
-    known.look()
+    known.calls.look()
     known.look(error)
     assert known.calls.of("k8s-2").by == TOLD
     known.look(Asked())
@@ -91,7 +85,7 @@ def test_while_it_cannot_be_read_what_was_read_last_counts(error):
 
 def test_that_is_told_once_and_once_when_it_works_again():
     known = Known(Asked())
-    known.look()
+    known.calls.look()
     assert known.said == []
     for _ in range(3):
         known.look(ClusterDenied("may not list"))
@@ -113,7 +107,7 @@ def test_so_is_one_that_cannot_be_read_and_the_others_count():
 
 def test_once_the_kind_is_gone_nobody_asks_and_nothing_is_told():
     known = Known(Asked((ASKED,), {"k8s-1": "nhc"}))
-    known.look()
+    known.calls.look()
     known.look(None)
     assert (known.calls.requests, known.calls.of_nodes, known.said) == ((), {}, [])
 
@@ -122,7 +116,7 @@ def test_once_the_kind_is_gone_nobody_asks_and_nothing_is_told():
     "known", [Known(Asked((ASKED,)), Remediation.IGNORE), Known(heard=False)], ids=["ignored", "no port"]
 )
 def test_whom_nobody_is_to_hear_is_not_even_read(known):
-    known.look()
+    known.calls.look()
     known.calls.look_again()
     assert (known.port.asked_count, known.calls.of("k8s-2")) == (0, NO_CALL)
 
@@ -130,7 +124,7 @@ def test_whom_nobody_is_to_hear_is_not_even_read(known):
 @pytest.mark.parametrize(("later_s", "times"), [(0.0, 1), (FRESH_S - 0.1, 1), (FRESH_S, 2), (60.0, 2)])
 def test_before_something_is_done_it_is_read_again_but_not_for_each_node(later_s, times):
     known = Known(Asked())
-    known.look()
+    known.calls.look()
     known.clock.advance(later_s)
     for _ in range(3):
         known.calls.look_again()
@@ -139,7 +133,7 @@ def test_before_something_is_done_it_is_read_again_but_not_for_each_node(later_s
 
 def test_where_the_cluster_does_not_know_the_kind_it_is_not_read_again():
     known = Known()
-    known.look()
+    known.calls.look()
     known.clock.advance(60.0)
     known.calls.look_again()
     assert known.port.asked_count == 1
@@ -150,33 +144,6 @@ def test_where_the_cluster_does_not_know_the_kind_it_is_not_read_again():
 )
 def test_no_more_is_done_than_the_policy_lets_anybody_ask_for(most, strategy):
     known = Known(Asked((STOPS,), {"k8s-2": "nhc"}), most)
-    known.look()
+    known.calls.look()
     assert known.calls.of("k8s-2") == Call(strategy, str(STOPS), reserved_by="nhc")
     assert known.calls.of_nodes["k8s-2"].strategy is strategy
-
-
-class Noting:
-    """An asker, with a note of who is asked together, and who alone."""
-
-    def __init__(self, asker):
-        self._asker, self.together, self.alone_ = asker, [], []
-
-    def __getattr__(self, name):
-        return getattr(self._asker, name)
-
-    def ask(self, endpoint, call, deadline_s):
-        self.alone_.append(endpoint)
-        return self._asker.ask(endpoint, call, deadline_s)
-
-    def ask_all(self, calls, deadline_s, *, patient=False):
-        self.together.append(set(calls))
-        return self._asker.ask_all(calls, deadline_s, patient=patient)
-
-
-def test_a_pass_reads_it_at_the_same_time_as_hypervisors_and_waits_for_it_no_longer():
-    stage = Stagehand()
-    asker = Noting(stage.world.asker)
-    world = replace(stage.world, asker=asker, requests=stage.simulation.requests)
-    Agent(world, ARMED, stage.simulation.rules()).tick()
-    assert asker.together == [{"lab", WORKER}]
-    assert WORKER not in asker.alone_

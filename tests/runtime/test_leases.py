@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.model import Reason, Verdict
+from fencer.runtime.calls import WORKER
 from fencer.runtime.leases import LIKELY, LOOKS
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import API
@@ -164,7 +165,7 @@ class Noting:
     """An asker, with a note of whose workers are asked."""
 
     def __init__(self, asker):
-        self._asker, self.workers = asker, []
+        self._asker, self.workers, self.together = asker, [], []
 
     def __getattr__(self, name):
         return getattr(self._asker, name)
@@ -172,6 +173,10 @@ class Noting:
     def ask(self, endpoint, call, deadline_s):
         self.workers.append(endpoint)
         return self._asker.ask(endpoint, call, deadline_s)
+
+    def ask_all(self, calls, deadline_s, *, patient=False):
+        self.together.append(set(calls))
+        return self._asker.ask_all(calls, deadline_s, patient=patient)
 
 
 def test_what_every_look_needs_has_a_worker_that_hung_nodes_cannot_keep_busy():
@@ -185,3 +190,12 @@ def test_what_every_look_needs_has_a_worker_that_hung_nodes_cannot_keep_busy():
     stage.happen(What.CRASH, "k8s-5")
     stage.run(60)
     assert {LOOKS, API, "lab"} <= set(asker.workers)
+
+
+def test_what_others_ask_is_read_at_the_same_time_as_hypervisors_and_no_pass_waits_longer_for_it():
+    stage = Stagehand(ARMED, shape=SIX)
+    asker = Noting(stage.world.asker)
+    world = replace(stage.world, asker=asker, requests=stage.simulation.requests)
+    Agent(world, ARMED, stage.simulation.rules()).tick()
+    assert asker.together == [{"lab", WORKER}]
+    assert WORKER not in asker.workers

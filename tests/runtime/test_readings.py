@@ -8,8 +8,6 @@ from fencer.core.identity import Directory, Rules
 from fencer.core.model import Candidate, GuestHistory, PowerState, Via
 from fencer.core.policy import Policy
 from fencer.errors import GuestNotFound, HypervisorDenied, HypervisorUnreachable
-from fencer.runtime.calls import Calls
-from fencer.runtime.cluster_calls import ClusterCalls
 from fencer.runtime.memory import Scene
 from fencer.runtime.readings import Reader
 from fencer.runtime.world import World
@@ -38,7 +36,6 @@ class Lab:
             one_host=one_host,
         )
         self.reader = Reader(world, POLICY)
-        self.others = Calls(world, POLICY, ClusterCalls(world, POLICY))
 
     def now_s(self):
         return self.now_
@@ -239,12 +236,13 @@ class TestWhenAWitnessIsAsked:
     )
     def test_by_a_sweep_that_finds_it_silent(self, lab, answer, times):
         lab.swept["lab"] = answer
-        assert lab.reader.sweep(lab.others)["lab"] is answer
+        found, _ = lab.reader.sweep({})
+        assert found["lab"] is answer
         assert lab.witnesses_asked == times
 
     def test_with_the_next_sweep_where_a_live_reading_finds_it_silent(self, lab):
         lab.reader.by_host_power(node(), self.QUIET, GuestHistory())
-        lab.reader.sweep(lab.others)
+        lab.reader.sweep({})
         assert lab.witnesses_asked == 1
 
 
