@@ -161,6 +161,24 @@ def test_a_kubelet_writes_nothing_in_fencers_name(guarded, node, part, key):
     assert kubelet_refused(guarded, node, {"metadata": {"annotations": {key: None}}}, part) == words
 
 
+@pytest.mark.parametrize("part", ["", "/status"], ids=["node", "status"])
+def test_a_kubelet_neither_excludes_its_node_by_medik8s_label_nor_includes_it(guarded, node, part):
+    words = f"a kubelet may not change the label {keys.EXCLUDE_LABEL}: that is for operators"
+    for value in ("true", None):
+        labels = {"metadata": {"labels": {keys.EXCLUDE_LABEL: value}}}
+        before = {"metadata": {"labels": {keys.EXCLUDE_LABEL: None if value else "true"}}}
+        ApiBackstage(guarded).send("PATCH", f"{NODES}/{node}", before)
+        assert kubelet_refused(guarded, node, labels, part) == words
+
+
+def test_a_kubelet_makes_no_node_that_is_excluded(guarded):
+    name = "excluded-by-its-kubelet"
+    made = {"metadata": {"name": name, "labels": {keys.EXCLUDE_LABEL: "true"}}}
+    groups = ("system:nodes", "system:authenticated")
+    answer = guarded.request("POST", NODES, made, user=f"system:node:{name}", groups=groups)
+    assert f"a kubelet may not change the label {keys.EXCLUDE_LABEL}" in answer.body["message"]
+
+
 def test_a_fence_goes_through_where_a_kubelet_forged_a_long_record(guarded, patient_account, node):
     """The policy adds little to what such a record costs anyhow. Field by field it took ninefold."""
     backstage = ApiBackstage(guarded)

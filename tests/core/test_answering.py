@@ -7,9 +7,9 @@ import pytest
 
 from fencer.core.answering import STANDS_S, answer, answers, may_go
 from fencer.core.election import Seat, Tenure
-from fencer.core.model import Cordon, Decision, Judged, Reason, Unreadable, Verdict
+from fencer.core.model import Binding, Cordon, Decision, Judged, Reason, Unreadable, Verdict
 from fencer.core.requests import Progress, Request
-from tests.core.build import MARK, NOW_UTC, TAINT, node, observation
+from tests.core.build import GUEST, MARK, NOW_UTC, TAINT, node, observation
 
 ASKED = Request("medik8s", "k8s-2", "uid-1", "7", "k8s-2", asked_by="NodeHealthCheck workers")
 STANDS, NEW = STANDS_S, STANDS_S - 0.1
@@ -29,7 +29,6 @@ ANSWERS = {
             Reason.GUEST_REPLACED,
         },
     ),
-    "without a lease no silence is ever known": (NO, {Reason.LEASE_UNSEEN}),
     "its guest may go on writing, and fencer may not end it": (
         NO,
         {
@@ -57,8 +56,6 @@ ANSWERS = {
             Reason.GIVEN_UP,
             Reason.FOREIGN_TAINT,
             Reason.TAINT_TAKEN_OFF,
-            Reason.MARK_UNREADABLE,
-            Reason.MARK_UNSIGNED,
         },
     ),
     "silence grows": (
@@ -70,8 +67,10 @@ ANSWERS = {
             Reason.LEASE_RENEWED,
             Reason.GUEST_UNRESPONSIVE,
             Reason.FALL_UNSEEN,
+            Reason.LEASE_UNSEEN,
         },
     ),
+    "nobody can say whether the node is fenced": (OPEN, {Reason.MARK_UNREADABLE, Reason.MARK_UNSIGNED}),
     "a hypervisor or a host may answer again": (
         OPEN,
         {Reason.EVIDENCE_MISSING, Reason.EVIDENCE_STALE, Reason.HOST_SILENT, Reason.GUEST_UNKNOWN},
@@ -235,6 +234,15 @@ def test_of_several_agents_the_one_that_gives_orders_answers_and_where_there_is_
     assert answers(judged(Reason.GUEST_RUNNING, tenure=tenure)) is ours
 
 
+@pytest.mark.parametrize(
+    ("binding", "ours"),
+    [(None, True), (Unreadable("forged"), True), (Binding(GUEST, ("boot-1",)), False)],
+    ids=["bound to nobody", "to nobody knows whom", "to a guest that another agent knows"],
+)
+def test_an_agent_that_knows_no_guest_of_a_bound_node_leaves_the_answer_to_others(binding, ours):
+    assert answers(judged(Reason.NO_GUEST, node=node(binding=binding), candidates=())) is ours
+
+
 def test_of_a_node_that_is_not_there_any_agent_answers():
     assert answers(None)
 
@@ -247,12 +255,23 @@ CORDON = Cordon("unfence", "boot-2", NOW_UTC)
     [
         ({}, True),
         ({"taints": (TAINT,), "mark": MARK}, False),
-        ({"cordon": CORDON, "unschedulable": True}, False),
-        ({"cordon": replace(CORDON, by="drain"), "unschedulable": True}, True),
+        ({"cordon": CORDON, "unschedulable": True, "cordoner": "fencer"}, False),
+        ({"cordon": CORDON, "unschedulable": True, "cordoner": "kubelet"}, True),
+        ({"cordon": CORDON, "cordoner": "fencer"}, True),
+        ({"cordon": replace(CORDON, by="drain"), "unschedulable": True, "cordoner": "fencer"}, True),
         ({"cordon": Unreadable("newer")}, True),
         ({"taints": (TAINT,)}, True),
     ],
-    ids=["as before", "fenced", "settling", "a drain's cordon", "nobody knows whose cordon", "foreign taint"],
+    ids=[
+        "as before",
+        "fenced",
+        "settling",
+        "a note that a kubelet wrote",
+        "uncordoned",
+        "a drain's cordon",
+        "nobody knows whose cordon",
+        "foreign taint",
+    ],
 )
 def test_a_deleted_request_goes_once_nothing_is_left_of_what_was_done_for_it(facts, gone):
     assert may_go(ASKED, node(**facts)) is gone

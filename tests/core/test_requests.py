@@ -54,7 +54,6 @@ def test_in_other_words_the_same_is_no_other_progress():
     ("requests", "reserved_by", "call"),
     [
         ((), "", NO_CALL),
-        ((replace(ASKED, node="k8s-1"),), "", NO_CALL),
         ((ASKED,), "", Call(Strategy.PROVE, TOLD)),
         ((STOPS,), "", Call(Strategy.STOP, str(STOPS))),
         ((ASKED, STOPS), "", Call(Strategy.STOP, f"{TOLD}, {STOPS}")),
@@ -74,7 +73,6 @@ def test_in_other_words_the_same_is_no_other_progress():
     ],
     ids=[
         "nothing",
-        "about another node",
         "proof",
         "stop",
         "the farthest of two",
@@ -94,4 +92,4 @@ def test_in_other_words_the_same_is_no_other_progress():
     ],
 )
 def test_all_that_is_asked_amounts_to_one_call(requests, reserved_by, call):
-    assert call_for("k8s-2", requests, reserved_by) == call
+    assert call_for(requests, reserved_by) == call

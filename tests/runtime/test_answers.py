@@ -188,7 +188,8 @@ def test_one_that_was_given_up_before_it_was_taken_on_never_is(desk):
 
 
 FENCED = judged(Reason.PODS_CLEARED, node=node(taints=(TAINT,), mark=MARK))
-SETTLES = judged(Reason.SETTLING, node=node(cordon=Cordon("unfence", "boot-2", NOW_UTC), unschedulable=True))
+CORDONED = node(cordon=Cordon("unfence", "boot-2", NOW_UTC), unschedulable=True, cordoner="fencer")
+SETTLES = judged(Reason.SETTLING, node=CORDONED)
 
 
 def test_one_that_was_deleted_is_let_go_once_its_node_is_unfenced_and_has_settled(desk):

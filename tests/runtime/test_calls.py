@@ -6,9 +6,8 @@ import pytest
 
 from fencer.core.policy import Remediation
 from fencer.core.requests import NO_CALL, Asked, Call, Strategy
-from fencer.errors import ClusterDenied, ClusterUnreachable
+from fencer.errors import ClusterDenied, ClusterUnreachable, FencerError
 from fencer.runtime.calls import FRESH_S, Calls
-from fencer.runtime.cluster_calls import ClusterCalls
 from tests.core.test_requests import ASKED, STOPS, TOLD
 from tests.runtime.stagehand import ARMED, Stagehand
 
@@ -37,11 +36,18 @@ class Known:
         policy = replace(ARMED, remediation=remediation)
         self.port, self.clock, self.notes = Port(answer), stage.simulation.clock, stage.notes
         world = replace(stage.world, requests=self.port if heard else None)
-        self.calls = Calls(world, policy, ClusterCalls(world, policy))
+        self.calls = Calls(world, policy)
 
-    def look(self, answer):
-        self.port.answer = answer
-        self.calls.look()
+    def look(self, *answer):
+        """Ask as every pass does, beside its sweeps; the port answers as before, or this."""
+        [self.port.answer] = answer or [self.port.answer]
+        answers = {}
+        for worker, question in self.calls.questions().items():
+            try:
+                answers[worker] = question()
+            except FencerError as error:
+                answers[worker] = error
+        self.calls.heard(answers)
 
     @property
     def said(self):
@@ -55,7 +61,7 @@ def test_before_anything_was_read_nobody_asks():
 
 def test_what_is_asked_is_known_by_node():
     known = Known(Asked((ASKED, replace(ASKED, uid="uid-3", node="")), {"k8s-1": "nhc"}))
-    known.calls.look()
+    known.look()
     assert known.calls.requests == known.port.answer.requests
     assert known.calls.of_nodes == {
         "k8s-2": Call(Strategy.PROVE, TOLD),
@@ -67,7 +73,7 @@ def test_what_is_asked_is_known_by_node():
 
 def test_a_node_for_which_nobody_waits_any_more_is_not_among_them():
     known = Known(Asked((replace(ASKED, deleting=True),)))
-    known.calls.look()
+    known.look()
     assert (known.calls.of_nodes, len(known.calls.requests)) == ({}, 1)
 
 
@@ -76,7 +82,7 @@ def test_a_node_for_which_nobody_waits_any_more_is_not_among_them():
 )
 def test_while_it_cannot_be_read_what_was_read_last_counts(error):
     known = Known(Asked((ASKED,)))
-    known.calls.look()
+    known.look()
     known.look(error)
     assert known.calls.of("k8s-2").by == TOLD
     known.look(Asked())
@@ -85,7 +91,7 @@ def test_while_it_cannot_be_read_what_was_read_last_counts(error):
 
 def test_that_is_told_once_and_once_when_it_works_again():
     known = Known(Asked())
-    known.calls.look()
+    known.look()
     assert known.said == []
     for _ in range(3):
         known.look(ClusterDenied("may not list"))
@@ -107,7 +113,7 @@ def test_so_is_one_that_cannot_be_read_and_the_others_count():
 
 def test_once_the_kind_is_gone_nobody_asks_and_nothing_is_told():
     known = Known(Asked((ASKED,), {"k8s-1": "nhc"}))
-    known.calls.look()
+    known.look()
     known.look(None)
     assert (known.calls.requests, known.calls.of_nodes, known.said) == ((), {}, [])
 
@@ -116,7 +122,7 @@ def test_once_the_kind_is_gone_nobody_asks_and_nothing_is_told():
     "known", [Known(Asked((ASKED,)), Remediation.IGNORE), Known(heard=False)], ids=["ignored", "no port"]
 )
 def test_whom_nobody_is_to_hear_is_not_even_read(known):
-    known.calls.look()
+    known.look()
     known.calls.look_again()
     assert (known.port.asked_count, known.calls.of("k8s-2")) == (0, NO_CALL)
 
@@ -124,16 +130,23 @@ def test_whom_nobody_is_to_hear_is_not_even_read(known):
 @pytest.mark.parametrize(("later_s", "times"), [(0.0, 1), (FRESH_S - 0.1, 1), (FRESH_S, 2), (60.0, 2)])
 def test_before_something_is_done_it_is_read_again_but_not_for_each_node(later_s, times):
     known = Known(Asked())
-    known.calls.look()
+    known.look()
     known.clock.advance(later_s)
     for _ in range(3):
         known.calls.look_again()
     assert known.port.asked_count == times
 
 
+def test_what_was_never_read_is_read_before_something_is_done():
+    """The first pass may not have waited for the answer."""
+    known = Known(Asked((ASKED,)))
+    known.calls.look_again()
+    assert known.calls.of("k8s-2").by == TOLD
+
+
 def test_where_the_cluster_does_not_know_the_kind_it_is_not_read_again():
     known = Known()
-    known.calls.look()
+    known.look()
     known.clock.advance(60.0)
     known.calls.look_again()
     assert known.port.asked_count == 1
@@ -144,6 +157,6 @@ def test_where_the_cluster_does_not_know_the_kind_it_is_not_read_again():
 )
 def test_no_more_is_done_than_the_policy_lets_anybody_ask_for(most, strategy):
     known = Known(Asked((STOPS,), {"k8s-2": "nhc"}), most)
-    known.calls.look()
+    known.look()
     assert known.calls.of("k8s-2") == Call(strategy, str(STOPS), reserved_by="nhc")
     assert known.calls.of_nodes["k8s-2"].strategy is strategy
