@@ -166,7 +166,7 @@ def _answers(ports: StagePorts) -> tuple[Answers, ...]:
     """Let an agent on the stage answer those who ask, beside its passes; empty: it only observes."""
     if ports.beside is None or ports.requests is None or ports.policy.mode is not Mode.ARMED:
         return ()
-    answers = Answers(ports.requests, ports.reporter)
+    answers = Answers(ports.requests, ports.reporter, ports.clock.now_s)
     ports.beside.again(answers.step)
     return (answers,)
 

@@ -67,7 +67,7 @@ def elected(wiring: Wiring, parts: Parts, policy: Policy, by: str, reporter: Rep
     campaigns = Campaigns(parts.leases, parts.hypervisors, asker, parts.clock, str(me), _wall)
     roll = Roll(parts.leases, by, me.instance, version("fencer"), policy)
     forwarding = Forwarding(parts.leases, campaigns, tuple(parts.hypervisors), by)
-    answers = () if parts.requests is None else (Answers(parts.requests, reporter),)
+    answers = () if parts.requests is None else (Answers(parts.requests, reporter, parts.clock.now_s),)
     steps = (*campaigns.steps(), roll.step, forwarding.step, *(one.step for one in answers))
     beside = wiring.beside(steps)
     try:

@@ -17,6 +17,7 @@ from fencer.cli.roll_call import RollCall, call_roll
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.model import Judged, Reason
 from fencer.core.policy import Mode
+from fencer.core.requests import Request
 from fencer.core.text import age, count
 from fencer.core.times import in_zone
 from fencer.errors import ClusterError, ClusterNotFound, ClusterProtocol, ConfigError, HypervisorUnreachable
@@ -45,6 +46,10 @@ HELD = {
 """What keeps fencer from fencing several nodes at a time, and what a person can do."""
 FLEET = 20
 """With more nodes, only those are shown about which there is something to say: a screen has some 25 lines."""
+
+
+MOST_REQUESTS = 10
+"""So many are told of; more are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,14 +266,22 @@ def headline(parts: Parts, seen: Pass, clock: str, *, told_of_all: bool) -> Iter
         yield from (click.style(line, fg=DOUBTFUL) for line in paragraph(told))
     for window in scene.windows:
         yield from (click.style(line, fg=DOUBTFUL) for line in paragraph(clean(window)))
-    for request in scene.requests:
-        yield from paragraph(clean(standing(request)))
+    yield from _asked(scene.requests)
     if policy.mode is Mode.ARMED and not any(node.binding for node in scene.nodes.values()):
         yield from (click.style(line, fg=DOUBTFUL) for line in paragraph(NEVER_WATCHED))
     for _name, error in sorted(scene.errors.items()):
         yield from (click.style(line, fg=BAD) for line in paragraph(clean(error)))
     if told_of_all:
         yield from _held(seen)
+
+
+def _asked(requests: Sequence[Request]) -> Iterator[str]:
+    """Tell who asks for which node, and what they were told."""
+    for request in requests[:MOST_REQUESTS]:
+        yield from paragraph(clean(standing(request)))
+    more = len(requests) - MOST_REQUESTS
+    if more > 0:
+        yield f"{count(more, 'other FencerRemediation')}: `kubectl get fencerremediations -A` lists them"
 
 
 def _held(seen: Pass) -> Iterator[str]:

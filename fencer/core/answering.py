@@ -74,8 +74,8 @@ def _answer(request: Request, judged: Judged | None, stood_s: float) -> Progress
 def answers(judged: Judged | None) -> bool:
     """Whether this agent, of several, is the one who answers: the one that gives the guest's orders, if any.
 
-    Another one sees the same, but may put it in other words, and may know less. Least of all one that knows no
-    guest that the node may be, while the node is bound to one.
+    Another one sees the same, but may put it in other words, and may know less. Least of all does one that
+    knows no guest of a node that is bound to one.
     """
     if judged is None:
         return True
@@ -93,7 +93,8 @@ def may_go(request: Request, node: NodeView | None) -> bool:
     """
     if node is None or not request.node:
         return True
-    return not (node.fenced or cordoned_after_fence(node))
+    settles = cordoned_after_fence(node) and node.ready is True
+    return not (node.fenced or settles)
 
 
 def _word(reason: Reason) -> str:

@@ -142,6 +142,8 @@ def call_for(about: Sequence[Request], reserved_by: str = "") -> Call:
         about: The requests about it.
         reserved_by: Who holds its medik8s Lease; empty: nobody.
     """
+    if any(one.deleting for one in about):
+        reserved_by = ""  # by whoever asked fencer, until that request is gone
     live = [one for one in about if one.live]
     given_up = next((str(one) for one in about if one.given_up and not one.deleting), "")
     if not (live or given_up or reserved_by):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -67,6 +67,7 @@ class Sight:
         utc: The API server's clock.
         at_s: The agent's clock.
         requests: What other controllers of the cluster ask of fencer.
+        pursued: Nodes that are still being pursued: they are told as they were judged before this pass.
         tenures: Endpoint → what this agent is to it; empty: no other agent is thought of.
     """
 
@@ -79,6 +80,7 @@ class Sight:
     utc: str = ""
     at_s: float = 0.0
     requests: Sequence[Request] = ()
+    pursued: Collection[str] = ()
     tenures: Mapping[str, Tenure] = field(default_factory=dict)
 
 

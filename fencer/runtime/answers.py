@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 
 from fencer.core.answering import DONE, answer, answers, may_go
 from fencer.core.model import Judged
@@ -22,6 +23,10 @@ STEP_S = 1.0
 log = logging.getLogger(__name__)
 
 
+LASTS_S = 5.0
+"""What a pass has shown may be told for so long: two polls. After that the next pass knows better."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Stands:
     """Since when a request's node has been judged for one reason."""
@@ -30,18 +35,29 @@ class _Stands:
     since_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """What is to be written about a request, and when the pass ended that has shown it."""
+
+    request: Request
+    deed: Callable[[], object]
+    at_s: float
+
+
 class Answers:
     """A `fencer.ports.Viewer` that tells those who have asked what becomes of it. Only for an armed agent.
 
     Args:
         requests: Where they ask.
         reporter: Is told of every request, and of every final answer.
+        now_s: The agent's clock.
     """
 
-    def __init__(self, requests: Requests, reporter: Reporter) -> None:
-        self._requests, self._reporter = requests, reporter
+    def __init__(self, requests: Requests, reporter: Reporter, now_s: Callable[[], float]) -> None:
+        self._requests, self._reporter, self._now_s = requests, reporter, now_s
         self._stands: dict[str, _Stands] = {}
-        self._due: dict[str, tuple[Request, Callable[[], object]]] = {}
+        self._due: list[_Due] = []
+        self._written_s: dict[str, float] = {}
         self._news: deque[tuple[str, bool]] = deque()
         self._utc = ""
 
@@ -50,33 +66,44 @@ class Answers:
         while self._news:  # reporters are told from one thread
             text, warning = self._news.popleft()
             self._reporter.said(text, warning=warning)
-        due: dict[str, tuple[Request, Callable[[], object]]] = {}
+        due = []
         self._utc = seen.utc
         for request in seen.requests:
+            if request.node in seen.pursued:  # what is told of it was so before, and may be so no longer
+                self._stands.pop(request.uid, None)
+                continue
             judged = seen.judged.get(request.node)
             stood_s = self._stood_s(request, judged, seen.at_s)
             deed = self._deed(request, judged, stood_s) if answers(judged) else None
             if deed is not None:
-                due[request.uid] = request, deed
-        for gone in self._stands.keys() - {request.uid for request in seen.requests}:
-            del self._stands[gone]
-        self._due = due
+                due.append(_Due(request, deed, seen.at_s))
+        for known in (self._stands, self._written_s):
+            for gone in known.keys() - {request.uid for request in seen.requests}:
+                known.pop(gone, None)
+        self._due = sorted(due, key=partial(self._rank, seen), reverse=True)
 
     def failed(self, why: str) -> None:  # noqa: ARG002 - nothing new is said, whatever the reason
         """See `fencer.ports.Viewer.failed`."""
-        self._due = {}
+        self._due = []
 
     def step(self) -> float:
         """Write what is due; return in how many seconds to come again."""
-        due, self._due = self._due, {}
-        for request, deed in due.values():
+        while due := self._due:  # of the newest pass, whatever has ended meanwhile
+            one = due.pop()
+            if self._now_s() - one.at_s > LASTS_S:
+                continue
+            self._written_s[one.request.uid] = self._now_s()
             try:
-                deed()
+                one.deed()
             except (ClusterConflict, ClusterNotFound):
                 continue  # it is read anew in the next pass
             except ClusterError as error:
-                log.warning("%s: could not be answered: %s", request, error)
+                log.warning("%s: could not be answered: %s", one.request, error)
         return STEP_S
+
+    def _rank(self, seen: Sight, due: _Due) -> tuple[bool, float]:
+        """Return whose turn it is: first those about nodes that there are, and who waits longest."""
+        return due.request.node not in seen.judged, self._written_s.get(due.request.uid, -inf)
 
     def _stood_s(self, request: Request, judged: Judged | None, now_s: float) -> float:
         reason = request.problem or (judged.decision.reason if judged is not None else None)

@@ -86,11 +86,13 @@ class Pass:
         scene: What was seen from afar.
         judged: By node name.
         recheck_s: When to come again, at the latest.
+        pursued: Nodes that are still being pursued: they are told as they were last judged, which was before.
     """
 
     scene: Scene
     judged: dict[str, Judged]
     recheck_s: float
+    pursued: frozenset[str] = frozenset()
 
 
 def does_something(decision: Decision) -> bool:
@@ -161,7 +163,9 @@ class Agent:
             )
             self._forget_all_but(node.uid for node in scene.nodes.values())
             self._due_s, due_s = float("inf"), self._due_s
-        return Pass(scene, judged, max(0.0, min(self._policy.poll_s, due_s - self._world.clock.now_s())))
+        recheck_s = max(0.0, min(self._policy.poll_s, due_s - self._world.clock.now_s()))
+        still = frozenset(node.name for node in scene.nodes.values() if node.uid in self._pursued)
+        return Pass(scene, judged, recheck_s, still)
 
     def finish(self, patience_s: float) -> None:
         """Let what goes on beside the passes come to its end, for so long."""

@@ -96,6 +96,7 @@ def sight(done: Pass, world: World) -> Sight:
         scene.utc,
         world.clock.now_s(),
         scene.requests,
+        done.pursued,
         {} if election is None else {name: election.tenure(name) for name in names},
     )
 

@@ -290,7 +290,8 @@ class Truth:
         node = self._simulation.api.nodes.get(request.node)
         if progress.succeeded and request.node not in self._fenced:
             self._breach(request.node, "whoever asked is told that it is done, and it never was fenced")
-        stands = node is not None and request.node in self._ours
+        fenced_s = self._ours.get(request.node, math.inf) if node is not None else math.inf
+        stands = self._simulation.clock.now_s() - fenced_s > ON_ITS_WAY_S
         if progress.succeeded is False and stands and not request.given_up:
             self._breach(request.node, "whoever asked is told no, and it is fenced")
 

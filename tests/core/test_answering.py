@@ -255,7 +255,8 @@ CORDON = Cordon("unfence", "boot-2", NOW_UTC)
     [
         ({}, True),
         ({"taints": (TAINT,), "mark": MARK}, False),
-        ({"cordon": CORDON, "unschedulable": True, "cordoner": "fencer"}, False),
+        ({"cordon": CORDON, "unschedulable": True, "cordoner": "fencer", "ready": True}, False),
+        ({"cordon": CORDON, "unschedulable": True, "cordoner": "fencer", "ready": None}, True),
         ({"cordon": CORDON, "unschedulable": True, "cordoner": "kubelet"}, True),
         ({"cordon": CORDON, "cordoner": "fencer"}, True),
         ({"cordon": replace(CORDON, by="drain"), "unschedulable": True, "cordoner": "fencer"}, True),
@@ -266,6 +267,7 @@ CORDON = Cordon("unfence", "boot-2", NOW_UTC)
         "as before",
         "fenced",
         "settling",
+        "dead again while it settled",
         "a note that a kubelet wrote",
         "uncordoned",
         "a drain's cordon",

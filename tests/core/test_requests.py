@@ -69,7 +69,7 @@ def test_in_other_words_the_same_is_no_other_progress():
         ((GIVEN_UP, SECOND), "", Call(Strategy.PROVE, str(SECOND), TOLD)),
         ((), "nhc", Call(reserved_by="nhc")),
         ((ASKED,), "nhc", Call(Strategy.PROVE, TOLD, reserved_by="nhc")),
-        ((replace(ASKED, deleting=True),), "nhc", Call(reserved_by="nhc")),
+        ((replace(ASKED, deleting=True),), "nhc", NO_CALL),
     ],
     ids=[
         "nothing",
@@ -88,7 +88,7 @@ def test_in_other_words_the_same_is_no_other_progress():
         "given up, and asked for anew",
         "reserved",
         "reserved, and asked for",
-        "reserved, and no longer asked for",
+        "reserved, until what was asked is gone",
     ],
 )
 def test_all_that_is_asked_amounts_to_one_call(requests, reserved_by, call):

@@ -1,5 +1,6 @@
 """Whoever asks by a FencerRemediation is heard, answered and let go: beside passes, by what they show."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,7 @@ from fencer.core.model import Cordon, Decision, Judged, Reason, Verdict
 from fencer.core.requests import Asked, Progress, Strategy
 from fencer.errors import ClusterConflict
 from fencer.ports import Sight
-from fencer.runtime.answers import STEP_S, Answers
+from fencer.runtime.answers import LASTS_S, STEP_S, Answers
 from fencer.simulation.requests import SimulatedRequests
 from tests.core.build import MARK, NOW_UTC, TAINT, node, observation
 from tests.runtime.stagehand import Notebook, Stagehand
@@ -35,7 +36,7 @@ class Desk:
         self.clock, self.requests = self.simulation.clock, SimulatedRequests(self.simulation.api)
         self.requests.known = True
         self.notes = Notebook()
-        self.answers = Answers(self.requests, self.notes)
+        self.answers = Answers(self.requests, self.notes, self.clock.now_s)
 
     def ask(self, strategy=Strategy.PROVE):
         return self.requests.make(NODE, strategy, BY)
@@ -188,7 +189,9 @@ def test_one_that_was_given_up_before_it_was_taken_on_never_is(desk):
 
 
 FENCED = judged(Reason.PODS_CLEARED, node=node(taints=(TAINT,), mark=MARK))
-CORDONED = node(cordon=Cordon("unfence", "boot-2", NOW_UTC), unschedulable=True, cordoner="fencer")
+CORDONED = node(
+    cordon=Cordon("unfence", "boot-2", NOW_UTC), unschedulable=True, cordoner="fencer", ready=True
+)
 SETTLES = judged(Reason.SETTLING, node=CORDONED)
 
 
@@ -304,7 +307,8 @@ def test_whoever_asks_for_much_keeps_no_memory_once_it_is_gone():
     """Of agents that live for months."""
     written = []
     port = SimpleNamespace(adopt=written.append)
-    desk, answers = Desk(), Answers(port, Notebook())
+    desk = Desk()
+    answers = Answers(port, Notebook(), desk.clock.now_s)
     for number in range(50):
         asked = Asked((desk.ask(),))
         answers.passed(Sight({}, ("lab",), at_s=float(number), requests=asked.requests))
@@ -315,9 +319,38 @@ def test_a_conflict_is_no_news_for_anybody(desk, caplog):
     def adopt(request):
         raise ClusterConflict(f"{request} changed since it was read")
 
-    answers = Answers(SimpleNamespace(adopt=adopt), desk.notes)
+    answers = Answers(SimpleNamespace(adopt=adopt), desk.notes, desk.clock.now_s)
     desk.ask()
     answers.passed(desk.sight(WAITS))
     answers.step()
     answers.passed(desk.sight(WAITS))
     assert (desk.notes.said_, caplog.records) == ([], [])
+
+
+def test_what_a_pass_has_shown_is_not_told_once_the_next_one_should_have_ended(desk):
+    """Its guest may have ended since: whoever hears a no goes on to another remedy."""
+    desk.ask()
+    desk.answers.passed(desk.sight(WAITS))
+    desk.clock.advance(LASTS_S + 0.1)
+    desk.answers.step()
+    assert not desk.now.adopted
+
+
+def test_what_is_due_is_looked_up_anew_before_each_write():
+    """A slow API server: between two writes the next pass ends, and what it has shown counts."""
+    desk = Desk()
+    first, second = desk.ask(), desk.requests.make("k8s-1", Strategy.PROVE, BY)
+    taken = []
+
+    def adopt(request):
+        taken.append(request.name)
+        desk.answers.failed("no API server answers")
+
+    desk.answers = Answers(SimpleNamespace(adopt=adopt), desk.notes, desk.clock.now_s)
+    sight = replace(desk.sight(), judged={NODE: WAITS, "k8s-1": WAITS})
+    desk.answers.passed(sight)
+    desk.answers.step()
+    assert len(taken) == 1
+    desk.answers.passed(sight)
+    desk.answers.step()
+    assert set(taken) == {first.name, second.name}, "whoever was answered before comes last"
