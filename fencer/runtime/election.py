@@ -22,7 +22,7 @@ from fencer.core.election import (
     holder_name,
     lease_name,
 )
-from fencer.core.model import Reason
+from fencer.core.fitness import Fitness, futile_at
 from fencer.core.nudges import taken
 from fencer.core.text import printable
 from fencer.errors import (
@@ -38,12 +38,6 @@ LEARN_S = 10.0
 """How long hypervisors may take to say who they are, and between two times that they are asked."""
 LOOK_S = 10.0
 """Between two looks at the Lease on which agents share what they do."""
-UNABLE_S = 30.0
-"""An agent that cannot have given a hypervisor any order for so long leaves its Lease to others."""
-REST_S = 10.0
-"""So long an agent that could not carry an order out leaves the Lease to others, before it tries again."""
-FUTILE = frozenset({Reason.NO_POWER_RIGHTS, Reason.STOP_FAILED, Reason.DISCARD_FAILED})
-"""An order is due, and this agent may not give it, or has failed: another one may do better."""
 TRIES = 3
 """How often a Lease is given back if hooks write nudges on it at the same time."""
 
@@ -99,30 +93,22 @@ class Campaigns:
         """Endpoint → what was said last of who gives it orders."""
         self._looked_s = float("-inf")
         self._ended = False
-        self._began_s = clock.now_s()
-        self._able_s: dict[str, float] = {}
-        """When each endpoint was last seen to answer, in a pass."""
+        self._fitness = Fitness(clock.now_s())
+        """Written by the passes, in one go: another thread reads it."""
         self._silent: frozenset[str] = frozenset()
         """Those that did not answer in the last pass."""
-        self._futile: frozenset[str] = frozenset()
-        """Those with a guest, in the last pass, of which the order that is due cannot be carried out."""
         self._rests_until_s: dict[str, float] = {}
-        """By Lease: until when it is left to others for that reason."""
+        """By Lease: until when it is left to others, as this agent could not do what is due."""
         self._unsure: set[str] = set()
-        """Those that answer again after that: what has their address now may be another hypervisor."""
+        """Those that answer again after an outage: what has their address now may be another hypervisor."""
 
     def passed(self, seen: Sight) -> None:
         """See `fencer.ports.Viewer.passed`."""
         self._unsure.update(self._silent - seen.errors.keys())
         self._silent = frozenset(self._hypervisors.keys() & seen.errors.keys())
-        self._futile = frozenset(
-            judged.decision.guest.endpoint
-            for judged in seen.judged.values()
-            if judged.decision.reason in FUTILE and judged.decision.guest is not None
-        )
-        silent = self._able_s.keys() & seen.errors.keys()  # in the first pass each of them counts as able
-        able = self._hypervisors.keys() - silent - self._futile
-        self._able_s = {**self._able_s, **dict.fromkeys(able, self._clock.now_s())}
+        futile = futile_at(judged.decision for judged in seen.judged.values())
+        endpoints, now_s = self._hypervisors.keys(), self._clock.now_s()
+        self._fitness = self._fitness.after(endpoints, self._silent, futile, now_s)
 
     def failed(self, why: str) -> None:
         """See `fencer.ports.Viewer.failed`: whoever does not reach the API renews no Lease, either."""
@@ -142,7 +128,7 @@ class Campaigns:
         record = campaign.record if campaign else None
         if campaign is None or record is None:
             return Tenure(Seat.UNSETTLED, name, why=f"lease {name} was not read yet")
-        if not record.holder and not self._is_able(name):
+        if not record.holder and not self._is_fit(name):
             rests = self._clock.now_s() < self._rests_until_s.get(name, float("-inf"))
             why = "is left to other agents for a moment" if rests else "does not answer this agent"
             return Tenure(Seat.UNSETTLED, name, why=f"{endpoint} {why}")
@@ -210,7 +196,7 @@ class Campaigns:
 
     def _campaign(self, name: str) -> None:
         """Do for one Lease what is due now."""
-        if not self._is_able(name):
+        if not self._is_fit(name):
             self._leave(name)
             return
         campaign = self._campaigns.setdefault(name, Campaign(self._me))
@@ -227,21 +213,22 @@ class Campaigns:
             if again is not None:
                 self._write(name, again)
 
-    def _is_able(self, name: str) -> bool:
-        """Whether this agent could give orders there; for its first pass it has as long as for all others."""
-        endpoints = [endpoint for endpoint, its_name in self._names.items() if its_name == name]
-        now_s, rested_s = self._clock.now_s(), self._rests_until_s.get(name, float("-inf"))
-        if now_s < rested_s:
-            return False
-        able_s = [self._able_s.get(one, self._began_s) for one in endpoints]
-        return max(able_s, default=now_s) > now_s - UNABLE_S or rested_s > now_s - UNABLE_S
+    def _is_fit(self, name: str) -> bool:
+        """Whether this agent is of use as the holder of a Lease."""
+        rests_until_s = self._rests_until_s.get(name, float("-inf"))
+        return self._fitness.is_fit(self._endpoints(name), rests_until_s, self._clock.now_s())
+
+    def _endpoints(self, name: str) -> list[str]:
+        """Return those of which a Lease is."""
+        return [endpoint for endpoint, its_name in self._names.items() if its_name == name]
 
     def _leave(self, name: str) -> None:
         """Give a Lease back that this agent can do nothing with, and leave it to others."""
         wanted = self._campaigns.get(name, Campaign(self._me)).released(self._wall())
         if wanted is not None:
-            if any(its_name == name for one, its_name in self._names.items() if one in self._futile):
-                self._rests_until_s[name] = self._clock.now_s() + REST_S
+            rests_until_s = self._fitness.rest(self._endpoints(name), self._clock.now_s())
+            if rests_until_s is not None:
+                self._rests_until_s[name] = rests_until_s
             self._give_back(name, wanted)
         self._read(name)
 
@@ -280,7 +267,7 @@ class Campaigns:
 
     def _nudge(self, name: str, guests: Sequence[str]) -> None:
         """Have guests read live next that hooks on other hosts have named."""
-        ports = [self._hypervisors[endpoint] for endpoint, lease in self._names.items() if lease == name]
+        ports = [self._hypervisors[endpoint] for endpoint in self._endpoints(name)]
         for guest in guests:
             log.debug("lease %s: nudge of %s", name, guest)
             for port in ports:

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from fencer.core.election import CLUSTER_LEASE, DURATION_S, RETRY_S, VALID_S, Seat
+from fencer.core.fitness import FUTILE, REST_S, UNABLE_S
 from fencer.core.model import Decision, GuestRef, Reason, Verdict
 from fencer.core.nudges import NUDGE
 from fencer.ports import EndpointInfo, Sight
-from fencer.runtime.election import FUTILE, LEARN_S, LOOK_S, REST_S, UNABLE_S, Campaigns, name_of
+from fencer.runtime.election import LEARN_S, LOOK_S, Campaigns, name_of
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.faults import Fault, What, apply
 
