@@ -153,14 +153,12 @@ def unreserved(subject: Subject, policy: Policy) -> Answer:
 def not_given_up(subject: Subject, _policy: Policy) -> Answer:
     """Whoever asked for this still waits for it: otherwise they may be at another remedy.
 
-    They are while they hold medik8s' Lease for the node. After that nobody works on it, and fencer acts as ever.
+    They are while they hold medik8s' Lease for the node. After that nobody works on it, and fencer acts as
+    ever.
     """
     call, node = subject.seen.call, subject.node
-    if (
-        subject.seen.intent is not Intent.WATCH
-        or not (call.given_up and call.reserved_by)
-        or call.strategy is not None
-    ):
+    elsewhere = call.given_up and call.reserved_by and call.strategy is None
+    if subject.seen.intent is not Intent.WATCH or not elsewhere:
         return Passed("nobody has given it up")
     return Objection(
         Verdict.FENCED if node.fenced else Verdict.REFUSE,

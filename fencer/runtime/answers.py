@@ -59,8 +59,8 @@ class Answers:
         self._due: list[_Due] = []
         self._written_s: dict[str, float] = {}
         self._cleared: set[str] = set()
-        """Nodes, by UID, on which nothing was left since they were fenced: their hypervisor may not answer any
-        more when somebody asks."""
+        """Nodes, by UID, on which nothing was left since they were fenced: when somebody asks, their hypervisor
+        may not answer any more."""
         self._waiting: set[str] = set()
         """Requests, by UID, of which was told that they were taken back."""
         self._news: deque[tuple[str, bool]] = deque()
@@ -171,9 +171,5 @@ def _message(request: Request, judged: Judged | None, progress: Progress, stood_
         return f"there is no node {request.node}, for {age(stood_s)}"
     if progress.succeeded:
         return TEXTS[DONE].says
-    helps = change(judged.decision)
-    return (
-        says(judged.decision)
-        if helps == NOTHING
-        else f"{says(judged.decision)}; what would change this: {helps}"
-    )
+    told, helps = says(judged.decision), change(judged.decision)
+    return told if helps == NOTHING else f"{told}; what would change this: {helps}"
