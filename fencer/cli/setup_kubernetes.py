@@ -153,6 +153,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
         Wanted,
         policy_removal,
         refuse_no_name,
+        remediation_removal,
         removal,
     )
 
@@ -171,6 +172,9 @@ def kubernetes(  # noqa: PLR0913 - one for each option
             nothing_stands,
             requests=True,
         )
+        if remediation:
+            say_file(remediation_removal(looked))
+            return
         told = None
         with suppress(FencerError):  # the namespace goes with all Leases in it: naming them is a courtesy
             told = told_by(wiring, path)

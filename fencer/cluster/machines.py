@@ -24,6 +24,8 @@ from fencer.errors import ClusterError, ClusterNotFound, ClusterProtocol, Cluste
 
 AGAIN_S = 30.0
 """A Machine that has no node yet, or cannot be read, is asked for again after this."""
+FOUND_S = 60.0
+"""For so long it counts which node a Machine is: its Node may be deleted, and the name be another one's."""
 MOST_AT_ONCE = 16
 """So many Machines are asked for in one look; each costs two requests. The others' turn comes later."""
 
@@ -53,7 +55,7 @@ class Found:
 class Machines:
     """Finds the nodes of Machines, and makes sure that they are machines of this cluster.
 
-    What was found counts for as long as the request is there: a Machine never becomes another node.
+    What was found counts for a while: a Machine never becomes another node, but a name may.
 
     Args:
         api: The way to the API.
@@ -126,7 +128,7 @@ class Machines:
                 "in common: it may be a machine of another cluster"
             )
             return Found(problem=problem, again_s=again_s)
-        return Found(node=node)
+        return Found(node=node, again_s=again_s - AGAIN_S + FOUND_S)
 
     def _machine(self, namespace: str, machine: Owner) -> dict[str, object]:
         version = machine.version.rpartition("/")[2]

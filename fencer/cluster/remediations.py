@@ -127,7 +127,7 @@ class KubernetesRequests:
     def _reservations(self) -> tuple[Mapping[str, str], list[str]]:
         """Read on which nodes medik8s' controllers work, and which Leases cannot be read.
 
-        Where that may not be read, nobody counts as working: `missing_rights` names the right.
+        Where that may not be read, nobody counts as working, and people are told.
         """
 
         def held(item: Any, utc: str) -> tuple[str, str] | str | None:
@@ -139,8 +139,8 @@ class KubernetesRequests:
         try:
             what = f"list leases of {RESERVATIONS}"
             found = self._lists.read(what, "LeaseList", get(LEASES, RESERVATIONS), held)
-        except ClusterDenied:
-            return {}, []
+        except ClusterDenied as error:
+            return {}, [f"who else works on nodes cannot be read, so nobody counts: {error}"]
         unread = [one for one in found if isinstance(one, str)]
         return dict(one for one in found if isinstance(one, tuple)), unread
 

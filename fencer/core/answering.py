@@ -114,9 +114,10 @@ def may_go(request: Request, node: NodeView | None) -> bool:
 
     Args:
         request: A deleted one.
-        node: The node that it was about; None: there is no such node.
+        node: The node that it was about; None: there is no such node. One that is gone is told by nobody
+            any more, and has no fence to lift.
     """
-    if node is None or not request.node:
+    if node is None or node.gone or not request.node:
         return True
     settles = cordoned_after_fence(node) and node.ready is True
     unclear = node.out_of_service is not None and isinstance(node.mark, Unreadable)

@@ -73,6 +73,11 @@ class Request:
         """Whether it was told no. It is still asked for, but for power: another remedy may be at work."""
         return self.told is not None and self.told.succeeded is False
 
+    @property
+    def answered(self) -> bool:
+        """Whether its answer is final. It asks for no power any more: what it was about is over."""
+        return self.told is not None and self.told.final
+
     def __str__(self) -> str:
         """``FencerRemediation medik8s/k8s-3 (NodeHealthCheck workers)``."""
         by = f" ({self.asked_by})" if self.asked_by else ""
@@ -148,6 +153,6 @@ def call_for(about: Sequence[Request], reserved_by: str = "") -> Call:
     given_up = next((str(one) for one in about if one.given_up and not one.deleting), "")
     if not (live or given_up or reserved_by):
         return NO_CALL
-    stops = any(one.strategy is Strategy.STOP and not one.refused for one in live)
+    stops = any(one.strategy is Strategy.STOP and not one.answered for one in live)
     strategy = None if not live else Strategy.STOP if stops else Strategy.PROVE
     return Call(strategy, ", ".join(map(str, live)), given_up, reserved_by)

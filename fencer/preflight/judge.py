@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from fencer.config.settings import PreStop
 from fencer.core.model import NodeView
+from fencer.core.policy import Mode
 from fencer.preflight import (
     adapters,
     admission,
@@ -51,7 +52,9 @@ def judge(facts: Facts) -> Iterator[Finding]:
     yield web.judge(config.web, facts.web_trouble, answers=facts.agent_answers)
     if isinstance(facts.cluster, ClusterFacts):
         yield from cluster.judge(facts.cluster, hook_drains=config.hook.pre_stop is PreStop.DRAIN)
-        yield from remediation.judge(facts.cluster.info, facts.cluster.remediation)
+        yield from remediation.judge(
+            facts.cluster.info, facts.cluster.remediation, armed=config.policy.mode is Mode.ARMED
+        )
         yield from credentials.judge(facts.cluster.credentials, facts.cluster.wall)
     else:
         yield cluster.judge_silence(facts.cluster, config.kubernetes.kubeconfig)

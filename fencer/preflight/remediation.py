@@ -11,16 +11,19 @@ from fencer.preflight.facts import RemediationFacts
 from fencer.preflight.finding import Finding, Level
 from fencer.preflight.rights import granting
 
-UNANSWERED = "whoever asks fencer for a node by a FencerRemediation gets no answer"
+UNANSWERED = "whoever asks fencer for a node gets no answer, or fencer acts where others work"
 OPTION = "--remediation"
 
 
-def judge(info: ClusterInfo, facts: RemediationFacts | FencerError | None) -> Iterator[Finding]:
+def judge(
+    info: ClusterInfo, facts: RemediationFacts | FencerError | None, *, armed: bool
+) -> Iterator[Finding]:
     """Judge our rights to what is asked, and whether it can be read.
 
     Args:
         info: Who we are, and in which Kubernetes.
         facts: What there is; None: nobody can ask.
+        armed: An agent with this configuration answers: one that only observes writes nothing.
     """
     if facts is None:
         return
@@ -36,4 +39,11 @@ def judge(info: ClusterInfo, facts: RemediationFacts | FencerError | None) -> It
         if unread:
             yield Finding("remediation", about, Level.WARN, "some cannot be read", points=unread)
         else:
-            yield Finding("remediation", about, Level.OK, "other controllers may call fencer")
+            yield _well(about, armed=armed)
+
+
+def _well(about: str, *, armed: bool) -> Finding:
+    if armed:
+        return Finding("remediation", about, Level.OK, "other controllers may call fencer")
+    text = "other controllers may call fencer, but in mode: observe it answers nobody"
+    return Finding("remediation", about, Level.NOTE, text)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
+from typing import Any
 
 from fencer.core.answering import DONE, answer, answers, done, may_go
 from fencer.core.model import Judged
@@ -59,8 +60,9 @@ class Answers:
         self._due: list[_Due] = []
         self._written_s: dict[str, float] = {}
         self._cleared: set[str] = set()
-        """Nodes, by UID, on which nothing was left since they were fenced: when somebody asks, their hypervisor
-        may not answer any more."""
+        """Nodes, by UID, that were fenced and cleared: their hypervisor may be gone when somebody asks."""
+        self._failed: dict[str, str] = {}
+        """Why a request, by UID, could not be answered the last time."""
         self._waiting: set[str] = set()
         """Requests, by UID, of which was told that they were taken back."""
         self._news: deque[tuple[str, bool]] = deque()
@@ -83,7 +85,8 @@ class Answers:
             deed = self._deed(request, judged, stood_s) if answers(judged) else None
             if deed is not None:
                 due.append(_Due(request, deed, seen.at_s))
-        for known in (self._stands, self._written_s):
+        memories: tuple[dict[str, Any], ...] = (self._stands, self._written_s, self._failed)
+        for known in memories:
             for gone in known.keys() - {request.uid for request in seen.requests}:
                 known.pop(gone, None)
         self._waiting &= {request.uid for request in seen.requests}
@@ -105,7 +108,11 @@ class Answers:
             except (ClusterConflict, ClusterNotFound):
                 continue  # it is read anew in the next pass
             except ClusterError as error:
-                log.warning("%s: could not be answered: %s", one.request, error)
+                if self._failed.get(one.request.uid) != str(error):  # once
+                    log.warning("%s: could not be answered: %s", one.request, error)
+                self._failed[one.request.uid] = str(error)
+            else:
+                self._failed.pop(one.request.uid, None)
         return STEP_S
 
     def _note_cleared(self, judged: Iterable[Judged]) -> None:

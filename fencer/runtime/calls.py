@@ -30,6 +30,10 @@ class _Answer:
     asked: Asked | None
 
 
+TOLD_AFTER_S = 10.0
+"""What cannot be read is told after so long: a slow answer is none of people's business."""
+
+
 class Calls:
     """Knows what is asked, as it was last read.
 
@@ -48,7 +52,7 @@ class Calls:
         self._is_known = True
         """The cluster knows that kind, as far as it has told."""
         self._read_s = self._answered_s = float("-inf")
-        self._trouble = ""
+        self._trouble, self._trouble_s = "", 0.0
         self._told = ""
 
     @property
@@ -57,12 +61,10 @@ class Calls:
         return self._asked.requests if self._asked is not None else ()
 
     @property
-    def of_nodes(self) -> Mapping[str, Call]:
-        """What is asked about each node about which anything is, by its name."""
-        if self._asked is None:
-            return {}
-        calls = {name: self.of(name) for name in self._about.keys() | self._asked.reservations.keys()}
-        return {name: call for name, call in calls.items() if call != NO_CALL}
+    def named(self) -> frozenset[str]:
+        """The nodes that any request is about, whatever has become of it, or that somebody works on."""
+        reserved = self._asked.reservations.keys() if self._asked is not None else ()
+        return frozenset((*self._about, *reserved))
 
     def questions(self) -> dict[str, Callable[[], _Answer]]:
         """Return what is to be asked in every pass, beside the hypervisors; nothing where nobody is heard."""
@@ -100,7 +102,10 @@ class Calls:
 
     def tell(self) -> None:
         """Tell people what cannot be read, once; where nothing at all can be, that is told already."""
-        if self._trouble != self._told:
+        now_s = self._world.clock.now_s()
+        if not self._trouble:
+            self._trouble_s = now_s
+        if self._trouble != self._told and (not self._trouble or now_s - self._trouble_s >= TOLD_AFTER_S):
             self._told = self._trouble
             text = self._told or "what other controllers ask of fencer can be read again"
             self._world.reporter.said(text, warning=bool(self._told))

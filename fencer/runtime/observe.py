@@ -101,7 +101,7 @@ class Observer:
         }
         failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
         self._names.learn(known.views, sweeps.keys() - failed)
-        calls = self._calls.of_nodes
+        calls = self._calls.named
         views = [self._leases.newest(view) for view in known.views]
         directory = self._index.directory(views, readings, failed)
         calm = self._calm(views, readings, calls) if sparing else {}

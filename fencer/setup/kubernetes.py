@@ -128,6 +128,23 @@ def policy_removal(namespace: str) -> str:
     return "\n".join([head, *map(_document, _objects(manifest(namespace, POLICY))), ""])
 
 
+def remediation_removal(looked: str) -> str:
+    """Return, for ``kubectl delete``, the names of all that lets other controllers call fencer.
+
+    The namespace of medik8s' Leases is left: it is theirs.
+
+    Args:
+        looked: A sentence on where was looked before, and that nothing is left there.
+    """
+    text = packaged(REMEDIATION).decode()
+    named = [one for one in _objects(text) if not one.startswith("v1 Namespace ")]
+    head = [
+        "# Takes back what `--remediation` made: kubectl delete --ignore-not-found -f -",
+        f"# {looked}",
+    ]
+    return "\n".join([*head, *map(_document, named), ""])
+
+
 def _objects(text: str) -> list[str]:
     """Return apiVersion, kind, name and, where there is one, namespace of every object in a manifest."""
     found = (_OBJECT.search(document) for document in text.split("\n---\n"))

@@ -71,7 +71,8 @@ WAYS: dict[Reason, str] = {
     Reason.NODE_EXCLUDED: "`kubectl annotate node {node} fencer.dev/exclude-`",
     Reason.NODE_PAUSED: "`fencer resume {node}`, or `kubectl annotate node {node} fencer.dev/pause-`",
     Reason.MAINTENANCE: "`fencer fence {node}` does not wait for its end",
-    Reason.NODE_RESERVED: "`fencer fence {node}`, by hand, if nobody works on it any more",
+    Reason.NODE_RESERVED: "`fencer fence {node}`, by hand, if nobody works on it any more; or "
+    "`kubectl -n medik8s-leases delete lease node-{node}`",
     Reason.HANDED_OVER: "`fencer fence {node}`, by hand, if nobody repairs it any more",
     Reason.GIVEN_UP: "`fencer fence {node}`, by hand, if no other remedy is at work",
     Reason.OBSERVE_MODE: (

@@ -5,20 +5,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from fencer.core.answering import STANDS_S, answer, answers, may_go
+from fencer.core.answering import HANDED_OVER_S, OWN_VIEW, STANDS_S, answer, answers, may_go
 from fencer.core.election import Seat, Tenure
 from fencer.core.model import Binding, Cordon, Decision, Judged, Reason, Unreadable, Verdict
 from fencer.core.requests import Progress, Request
 from tests.core.build import GUEST, MARK, NOW_UTC, TAINT, node, observation
 
 ASKED = Request("medik8s", "k8s-2", "uid-1", "7", "k8s-2", asked_by="NodeHealthCheck workers")
-STANDS, NEW = STANDS_S, STANDS_S - 0.1
+STANDS, NEW, LONG = STANDS_S, STANDS_S - 0.1, HANDED_OVER_S
 NO, YES, OPEN = False, True, None
 
 ANSWERS = {
     "the fence is over, and its volumes are free": (YES, {Reason.PODS_CLEARED}),
     "the kubelet is heard: no guest to prove off": (NO, {Reason.NODE_HEALTHY, Reason.BLIND}),
-    "a fence would move nothing": (NO, {Reason.NOTHING_TO_CLEAR}),
+    "nothing was refused: there may be something to move later": (OPEN, {Reason.NOTHING_TO_CLEAR}),
     "nobody knows which guest it is, or it is another one": (
         NO,
         {
@@ -53,7 +53,6 @@ ANSWERS = {
         {
             Reason.NODE_EXCLUDED,
             Reason.HANDED_OVER,
-            Reason.GIVEN_UP,
             Reason.FOREIGN_TAINT,
             Reason.TAINT_TAKEN_OFF,
         },
@@ -93,6 +92,7 @@ ANSWERS = {
             Reason.NODE_PAUSED,
             Reason.MAINTENANCE,
             Reason.NODE_RESERVED,
+            Reason.GIVEN_UP,
             Reason.OBSERVE_MODE,
         },
     ),
@@ -158,7 +158,34 @@ def test_each_reason_stands_in_the_table_once():
 
 @pytest.mark.parametrize(("reason", "told"), ROWS)
 def test_whoever_asks_is_told_no_for_what_no_time_brings_and_yes_once_all_is_done(reason, told):
-    assert answer(ASKED, judged(reason), STANDS).succeeded is told
+    assert answer(ASKED, judged(reason), LONG).succeeded is told
+
+
+def test_what_another_agent_may_see_otherwise_has_to_stand_until_it_would_have_taken_over():
+    for reason in OWN_VIEW:
+        assert answer(ASKED, judged(reason), LONG - 0.1).succeeded is OPEN
+    assert answer(ASKED, judged(Reason.GUEST_RUNNING), STANDS).succeeded is NO
+
+
+@pytest.mark.parametrize("verdict", sorted(set(Verdict) - {Verdict.REFUSE, Verdict.HEALTHY}))
+def test_what_is_being_done_or_waited_for_is_no_no(verdict):
+    """A guest that is paused is stopped first, and its reason is the pause."""
+    goes_on = Judged(observation(), Decision(verdict, Reason.GUEST_PAUSED))
+    assert answer(ASKED, goes_on, LONG).succeeded is OPEN
+
+
+FENCED = {"taints": (TAINT,), "mark": MARK}
+
+
+@pytest.mark.parametrize("reason", [Reason.AWAITING_BOOT, Reason.ABSENCE_UNPROVEN, Reason.HOST_CHANGED])
+def test_of_a_fenced_node_nobody_is_told_no_and_done_once_nothing_is_left_whatever_its_guest_is(reason):
+    left = judged(reason, node=node(**FENCED))
+    assert answer(ASKED, left, LONG).succeeded is OPEN
+    assert answer(ASKED, left, LONG, cleared=True) == Progress(YES, "PodsCleared")
+    empty = judged(reason, node=node(**FENCED), pods=(), attachments=())
+    assert answer(ASKED, empty, NEW) == Progress(YES, "PodsCleared")
+    unfenced = judged(reason, pods=(), attachments=())
+    assert answer(ASKED, unfenced, NEW, cleared=True).succeeded is OPEN
 
 
 @pytest.mark.parametrize(("reason", "told"), ROWS)
@@ -262,6 +289,8 @@ CORDON = Cordon("unfence", "boot-2", NOW_UTC)
         ({"cordon": replace(CORDON, by="drain"), "unschedulable": True, "cordoner": "fencer"}, True),
         ({"cordon": Unreadable("newer")}, True),
         ({"taints": (TAINT,)}, True),
+        ({"taints": (TAINT,), "mark": Unreadable("forged")}, False),
+        ({"taints": (TAINT,), "mark": MARK, "gone": True}, True),
     ],
     ids=[
         "as before",
@@ -273,6 +302,8 @@ CORDON = Cordon("unfence", "boot-2", NOW_UTC)
         "a drain's cordon",
         "nobody knows whose cordon",
         "foreign taint",
+        "nobody knows whose taint",
+        "its Node is deleted",
     ],
 )
 def test_a_deleted_request_goes_once_nothing_is_left_of_what_was_done_for_it(facts, gone):

@@ -7,7 +7,7 @@ import pytest
 from fencer.core.policy import Remediation
 from fencer.core.requests import NO_CALL, Asked, Call, Strategy
 from fencer.errors import ClusterDenied, ClusterUnreachable, FencerError
-from fencer.runtime.calls import FRESH_S, Calls
+from fencer.runtime.calls import FRESH_S, REMEMBERED_S, TOLD_AFTER_S, Calls
 from tests.core.test_requests import ASKED, STOPS, TOLD
 from tests.runtime.stagehand import ARMED, Stagehand
 
@@ -57,25 +57,24 @@ class Known:
 
 def test_before_anything_was_read_nobody_asks():
     known = Known(Asked((ASKED,)))
-    assert (known.calls.requests, known.calls.of_nodes, known.calls.of("k8s-2")) == ((), {}, NO_CALL)
+    assert (known.calls.requests, known.calls.named, known.calls.of("k8s-2")) == ((), frozenset(), NO_CALL)
 
 
 def test_what_is_asked_is_known_by_node():
     known = Known(Asked((ASKED, replace(ASKED, uid="uid-3", node="")), {"k8s-1": "nhc"}))
     known.look()
     assert known.calls.requests == known.port.answer.requests
-    assert known.calls.of_nodes == {
-        "k8s-2": Call(Strategy.PROVE, TOLD),
-        "k8s-1": Call(reserved_by="nhc"),
-    }
+    assert known.calls.named == {"k8s-1", "k8s-2"}
+    assert known.calls.of("k8s-1") == Call(reserved_by="nhc")
     assert known.calls.of("k8s-2") == Call(Strategy.PROVE, TOLD)
     assert known.calls.of("k8s-3") == NO_CALL
 
 
-def test_a_node_for_which_nobody_waits_any_more_is_not_among_them():
+def test_a_node_for_which_nobody_waits_any_more_is_still_looked_at():
+    """The request waits for its release."""
     known = Known(Asked((replace(ASKED, deleting=True),)))
     known.look()
-    assert (known.calls.of_nodes, len(known.calls.requests)) == ({}, 1)
+    assert (known.calls.named, known.calls.of("k8s-2")) == ({"k8s-2"}, NO_CALL)
 
 
 @pytest.mark.parametrize(
@@ -90,10 +89,34 @@ def test_while_it_cannot_be_read_what_was_read_last_counts(error):
     assert known.calls.of("k8s-2") == NO_CALL
 
 
+def test_but_not_for_ever_and_for_a_power_order_only_what_was_read_now():
+    known = Known(Asked((STOPS,), {"k8s-1": "nhc"}))
+    known.look()
+    known.clock.advance(ARMED.evidence_max_age_s + 0.1)
+    known.look(ClusterUnreachable("no API server answers"))
+    assert known.calls.of("k8s-2").strategy is Strategy.PROVE
+    assert known.calls.of("k8s-1") == Call(reserved_by="nhc")
+    known.clock.advance(REMEMBERED_S)
+    assert known.calls.of("k8s-2") == known.calls.of("k8s-1") == NO_CALL
+
+
+def test_a_late_answer_counts_from_when_it_was_asked_for():
+    known = Known(Asked((STOPS,)))
+    [(worker, question)] = known.calls.questions().items()
+    answer = question()
+    known.clock.advance(ARMED.evidence_max_age_s + 0.1)
+    known.calls.heard({worker: answer})
+    assert known.calls.of("k8s-2").strategy is Strategy.PROVE
+
+
 def test_that_is_told_once_and_once_when_it_works_again():
     known = Known(Asked())
     known.look()
     assert known.said == []
+    for _ in range(3):
+        known.look(ClusterDenied("may not list"))
+    assert known.said == [], "a slow answer is none of people's business"
+    known.clock.advance(TOLD_AFTER_S)
     for _ in range(3):
         known.look(ClusterDenied("may not list"))
     assert known.said == [(f"{UNREAD}may not list", True)]
@@ -106,6 +129,7 @@ def test_so_is_one_that_cannot_be_read_and_the_others_count():
     known = Known()
     for _ in range(3):
         known.look(Asked((ASKED,), malformed=("medik8s/k8s-9: no UID",)))
+        known.clock.advance(TOLD_AFTER_S)
     assert known.said == [("medik8s/k8s-9: no UID", True)]
     assert known.calls.of("k8s-2").by == TOLD
     known.look(Asked((ASKED,)))
@@ -116,7 +140,7 @@ def test_once_the_kind_is_gone_nobody_asks_and_nothing_is_told():
     known = Known(Asked((ASKED,), {"k8s-1": "nhc"}))
     known.look()
     known.look(None)
-    assert (known.calls.requests, known.calls.of_nodes, known.said) == ((), {}, [])
+    assert (known.calls.requests, known.calls.named, known.said) == ((), frozenset(), [])
 
 
 @pytest.mark.parametrize(
@@ -160,4 +184,3 @@ def test_no_more_is_done_than_the_policy_lets_anybody_ask_for(most, strategy):
     known = Known(Asked((STOPS,), {"k8s-2": "nhc"}), most)
     known.look()
     assert known.calls.of("k8s-2") == Call(strategy, str(STOPS), reserved_by="nhc")
-    assert known.calls.of_nodes["k8s-2"].strategy is strategy
