@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,10 +14,11 @@ from fencer.cli.output import emit
 from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, paragraph, say, sign, table
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.model import Check, FenceMark, Judged, Outcome, Reason, Verdict
+from fencer.core.requests import RESERVATIONS, Request
 from fencer.runtime.onlooker import Onlooker
 from fencer.wording.headlines import headline
 from fencer.wording.nodes import cordon_words, fenced_age, guest_of, ready, state_of
-from fencer.wording.requests import circumstances
+from fencer.wording.requests import standing
 from fencer.wording.ways_out import what_helps
 
 GUEST_RUNS = "guest runs"
@@ -43,24 +44,31 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
             seen = onlooker.look(node)
         judged, errors = seen.judged[node], seen.scene.errors
         if form == "text":
-            for line in story(parts, locally(judged, wiring.wall().tzinfo), errors):
+            asked = [request for request in seen.scene.requests if request.node == node]
+            for line in story(parts, locally(judged, wiring.wall().tzinfo), errors, asked):
                 say(line)
         else:
             checks = [asdict(check) for check in judged.decision.checks]
-            emit({**as_data(judged), "checks": checks, "unanswered": errors}, form)
+            asked_for = [asdict(request) for request in seen.scene.requests if request.node == node]
+            emit({**as_data(judged), "checks": checks, "unanswered": errors, "requests": asked_for}, form)
 
 
-def story(parts: Parts, judged: Judged, errors: Mapping[str, str]) -> Iterator[str]:
+def story(
+    parts: Parts, judged: Judged, errors: Mapping[str, str], asked: Sequence[Request] = ()
+) -> Iterator[str]:
     """Yield the lines about one node.
 
     Args:
         parts: How fencer is set.
         judged: The node; its times as people are to read them.
         errors: Endpoint → why it does not answer.
+        asked: What other controllers ask about it.
     """
     decision = judged.decision
     yield from (click.style(part, bold=True) for part in paragraph(headline(judged)))
     yield from _circumstances(judged)
+    for request in asked:
+        yield from paragraph(clean(standing(request)), indent=2)
     told = "".join(check.seen for check in decision.checks)
     for error in (error for _, error in sorted(errors.items()) if error not in told):
         yield from (click.style(line, fg=BAD) for line in paragraph(clean(error), indent=2))
@@ -79,9 +87,10 @@ def _circumstances(judged: Judged) -> Iterator[str]:
     cordon = cordon_words(node)
     told = f"{ready(node)}, {cordon}" if cordon else ready(node)
     yield from paragraph(f"Ready: {told}; {where}", indent=2)
-    asked = circumstances(judged.observation.call, node.name)
-    if asked:
-        yield from paragraph(clean(asked), indent=2)
+    reserved_by = judged.observation.call.reserved_by
+    if reserved_by:
+        lease = f"{RESERVATIONS}/node-{node.name}"
+        yield from paragraph(clean(f"{reserved_by} holds lease {lease}"), indent=2)
     fenced = fenced_age(judged.observation)
     if isinstance(mark, FenceMark) and fenced is not None:
         by, incident = clean(mark.by), clean(mark.incident)

@@ -27,6 +27,9 @@ AGAIN_S = 30.0
 MOST_AT_ONCE = 16
 """So many Machines are asked for in one look; each costs two requests. The others' turn comes later."""
 
+BUDGET_S = 1.0
+"""For so long Machines are asked for in one look: whoever needs none waits for the answer, too."""
+
 _VERSION = re.compile(r"v[0-9]{1,3}((alpha|beta)[0-9]{1,3})?")
 
 
@@ -60,7 +63,7 @@ class Machines:
     def __init__(self, api: Connection, now_s: Callable[[], float]) -> None:
         self._api, self._now_s = api, now_s
         self._found: dict[tuple[str, Owner], Found] = {}
-        self._left = MOST_AT_ONCE
+        self._left, self._until_s = MOST_AT_ONCE, inf
         self._turns = 1
         self._rests_until_s = -inf
         """Until then no Machine is asked for: one came too late, and each other may take as long."""
@@ -68,6 +71,7 @@ class Machines:
     def begin(self, uids: Collection[str]) -> None:
         """Begin another look, at requests with these UIDs; what was known of others is forgotten."""
         self._left, self._turns = MOST_AT_ONCE, 1 + len(uids)
+        self._until_s = self._now_s() + BUDGET_S
         self._found = {key: found for key, found in self._found.items() if key[0] in uids}
 
     def node_of(self, request: Request, machine: Owner) -> Found:
@@ -81,9 +85,13 @@ class Machines:
         known = self._found.get(key)
         if known is not None and (known.again_s is None or now_s < known.again_s):
             return known
-        if self._left <= 0 or now_s < self._rests_until_s:
+        if self._left <= 0 or now_s > self._until_s or now_s < self._rests_until_s:
             return known or Found(problem=f"{machine} was not asked for yet", waits=True)
         self._left -= 1
+        # Noted before: whoever waits for this may give it up, and nobody would know how it ended.
+        self._rests_until_s = now_s + AGAIN_S
+        again_s = self._rests_until_s + AGAIN_S * self._turns
+        self._found[key] = Found(problem=f"{machine} does not answer", waits=True, again_s=again_s)
         found = self._found[key] = self._look(request.namespace, machine, now_s + AGAIN_S)
         return found
 
@@ -93,12 +101,14 @@ class Machines:
         One that does not answer in time is asked for again when all others have had their turn.
         """
         try:
-            return self._ask(namespace, machine, again_s)
-        except ClusterError as error:
-            if isinstance(error, ClusterUnreachable):
-                self._rests_until_s = again_s
-                again_s += AGAIN_S * self._turns
+            found = self._ask(namespace, machine, again_s)
+        except ClusterUnreachable as error:
+            again_s += AGAIN_S * self._turns
             return Found(problem=f"{machine} cannot be read: {error}", waits=True, again_s=again_s)
+        except ClusterError as error:
+            found = Found(problem=f"{machine} cannot be read: {error}", waits=True, again_s=again_s)
+        self._rests_until_s = -inf
+        return found
 
     def _ask(self, namespace: str, machine: Owner, again_s: float) -> Found:
         """Read the Machine, and then its node."""

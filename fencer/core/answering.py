@@ -11,18 +11,19 @@ from __future__ import annotations
 
 from fencer.core.cordon import cordoned_after_fence
 from fencer.core.election import Seat
-from fencer.core.model import Binding, Judged, NodeView, Reason
+from fencer.core.model import Binding, Judged, NodeView, Reason, Unreadable, Verdict
+from fencer.core.pods import clearable, to_release
 from fencer.core.requests import Progress, Request
 
 FINAL = frozenset(
     {
-        *(Reason.NODE_HEALTHY, Reason.BLIND, Reason.NOTHING_TO_CLEAR),
+        *(Reason.NODE_HEALTHY, Reason.BLIND),
         *(Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN, Reason.BINDING_UNPROVEN),
         Reason.GUEST_REPLACED,
         *(Reason.GUEST_RUNNING, Reason.GUEST_SAVED, Reason.GUEST_LEFT, Reason.GUEST_PAUSED),
         *(Reason.ABSENCE_UNPROVEN, Reason.HOST_CHANGED),
         *(Reason.WITNESS_CONTRADICTED, Reason.DOUBTS_UNREADABLE),
-        *(Reason.NODE_EXCLUDED, Reason.HANDED_OVER, Reason.GIVEN_UP, Reason.NO_POWER_RIGHTS),
+        *(Reason.NODE_EXCLUDED, Reason.HANDED_OVER, Reason.NO_POWER_RIGHTS),
         *(Reason.FOREIGN_TAINT, Reason.TAINT_TAKEN_OFF),
     }
 )
@@ -36,28 +37,38 @@ STANDS_S = 10.0
 """A reason stands for so long before it is a no: two readings, and longer than a restart or a hand-over shows
 a state that is none."""
 
+OWN_VIEW = frozenset({Reason.NO_GUEST, Reason.NO_POWER_RIGHTS})
+"""What another agent may see otherwise, by another configuration …"""
+
+HANDED_OVER_S = 60.0
+"""… and so this has to stand for longer: an agent that is of no use as holder of a Lease leaves it after 30 s
+(`fencer.core.fitness`), and the next one takes it within seconds."""
+
 DONE = Reason.PODS_CLEARED
 """Fenced, its pods cleared, its volumes released."""
 
 
-def answer(request: Request, judged: Judged | None, stood_s: float) -> Progress | None:
+def answer(
+    request: Request, judged: Judged | None, stood_s: float, *, cleared: bool = False
+) -> Progress | None:
     """Return what to tell whoever asked; None: as it was told before, or nothing yet.
 
     Args:
         request: What is asked.
         judged: The node as it was last judged; None: there is no such node.
         stood_s: For how long that has been so, for this very reason.
+        cleared: Nothing was left on it at some time since it was fenced.
 
     Returns:
         Without its message.
     """
     if request.deleting or (request.told is not None and request.told.final):
         return None
-    told = _answer(request, judged, stood_s)
+    told = _answer(request, judged, stood_s, cleared=cleared)
     return None if told == request.told else told
 
 
-def _answer(request: Request, judged: Judged | None, stood_s: float) -> Progress:
+def _answer(request: Request, judged: Judged | None, stood_s: float, *, cleared: bool) -> Progress:
     stands = stood_s >= STANDS_S
     if request.given_up:
         return Progress(succeeded=False, reason=_word(Reason.GIVEN_UP))
@@ -65,10 +76,24 @@ def _answer(request: Request, judged: Judged | None, stood_s: float) -> Progress
         return Progress(None if request.waits or not stands else False, "Unclear")
     if judged is None:
         return Progress(False if stands else None, "NoSuchNode")
-    reason = judged.decision.reason
-    if reason is DONE:
-        return Progress(succeeded=True, reason=_word(reason))
-    return Progress(False if stands and reason in FINAL else None, _word(reason))
+    if done(judged) or (cleared and judged.observation.node.fenced):
+        return Progress(succeeded=True, reason=_word(DONE))
+    return Progress(False if _is_no(judged, stood_s) else None, _word(judged.decision.reason))
+
+
+def done(judged: Judged) -> bool:
+    """Whether a node is fenced, and nothing is left on it, as far as is known; whatever its guest is now."""
+    seen = judged.observation
+    nothing_left = seen.pods is not None and not (clearable(seen.pods) or to_release(seen))
+    return judged.decision.reason is DONE or (seen.node.fenced and nothing_left)
+
+
+def _is_no(judged: Judged, stood_s: float) -> bool:
+    """Whether nothing will be done for a node. One that is fenced will be cleared, sooner or later."""
+    decision, node = judged.decision, judged.observation.node
+    over = decision.verdict in {Verdict.REFUSE, Verdict.HEALTHY} and decision.reason in FINAL
+    needed_s = HANDED_OVER_S if decision.reason in OWN_VIEW else STANDS_S
+    return over and stood_s >= needed_s and not node.fenced
 
 
 def answers(judged: Judged | None) -> bool:
@@ -94,7 +119,8 @@ def may_go(request: Request, node: NodeView | None) -> bool:
     if node is None or not request.node:
         return True
     settles = cordoned_after_fence(node) and node.ready is True
-    return not (node.fenced or settles)
+    unclear = node.out_of_service is not None and isinstance(node.mark, Unreadable)
+    return not (node.fenced or settles or unclear)
 
 
 def _word(reason: Reason) -> str:

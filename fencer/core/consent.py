@@ -151,15 +151,20 @@ def unreserved(subject: Subject, policy: Policy) -> Answer:
 
 
 def not_given_up(subject: Subject, _policy: Policy) -> Answer:
-    """Whoever asked for this still waits for it: otherwise another remedy is on its way already."""
+    """Whoever asked for this still waits for it: otherwise they may be at another remedy.
+
+    They are while they hold medik8s' Lease for the node. After that nobody works on it, and fencer acts as
+    ever.
+    """
     call, node = subject.seen.call, subject.node
-    if subject.seen.intent is not Intent.WATCH or not call.given_up or call.strategy is not None:
+    elsewhere = call.given_up and call.reserved_by and call.strategy is None
+    if subject.seen.intent is not Intent.WATCH or not elsewhere:
         return Passed("nobody has given it up")
     return Objection(
         Verdict.FENCED if node.fenced else Verdict.REFUSE,
         Reason.GIVEN_UP,
-        f"{call.given_up} was given up by its owner",
-        "that FencerRemediation deleted, or the same done by hand",
+        f"{call.given_up} was given up; {call.reserved_by} holds lease {RESERVATIONS}/node-{node.name}",
+        "that Lease's end, or the same done by hand",
     )
 
 

@@ -66,5 +66,5 @@ class Fitness:
         return max(since_s, rests_until_s) > now_s - UNABLE_S
 
     def rest(self, endpoints: Collection[str], now_s: float) -> float | None:
-        """Return until when a Lease is left to others, where it was of no use; None: not at all."""
+        """Return until when a Lease is left to others, where it could not do what is due; None: not so."""
         return now_s + REST_S if self.futile.intersection(endpoints) else None

@@ -142,7 +142,7 @@ def call_for(about: Sequence[Request], reserved_by: str = "") -> Call:
         about: The requests about it.
         reserved_by: Who holds its medik8s Lease; empty: nobody.
     """
-    if any(one.deleting for one in about):
+    if any(one.deleting and not (one.given_up or one.refused) for one in about):
         reserved_by = ""  # by whoever asked fencer, until that request is gone
     live = [one for one in about if one.live]
     given_up = next((str(one) for one in about if one.given_up and not one.deleting), "")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from fencer.core.answering import DONE, answer, answers, may_go
+from fencer.core.answering import DONE, answer, answers, done, may_go
 from fencer.core.model import Judged
 from fencer.core.requests import Progress, Request
 from fencer.core.text import age
 from fencer.errors import ClusterConflict, ClusterError, ClusterNotFound
 from fencer.ports import Reporter, Requests, Sight
-from fencer.wording.reasons import change, says
+from fencer.wording.reasons import NOTHING, TEXTS, change, says
 
 STEP_S = 1.0
 """How soon after a pass what it has shown is written."""
@@ -58,6 +58,11 @@ class Answers:
         self._stands: dict[str, _Stands] = {}
         self._due: list[_Due] = []
         self._written_s: dict[str, float] = {}
+        self._cleared: set[str] = set()
+        """Nodes, by UID, on which nothing was left since they were fenced: when somebody asks, their hypervisor
+        may not answer any more."""
+        self._waiting: set[str] = set()
+        """Requests, by UID, of which was told that they were taken back."""
         self._news: deque[tuple[str, bool]] = deque()
         self._utc = ""
 
@@ -68,6 +73,7 @@ class Answers:
             self._reporter.said(text, warning=warning)
         due = []
         self._utc = seen.utc
+        self._note_cleared(seen.judged.values())
         for request in seen.requests:
             if request.node in seen.pursued:  # what is told of it was so before, and may be so no longer
                 self._stands.pop(request.uid, None)
@@ -80,6 +86,7 @@ class Answers:
         for known in (self._stands, self._written_s):
             for gone in known.keys() - {request.uid for request in seen.requests}:
                 known.pop(gone, None)
+        self._waiting &= {request.uid for request in seen.requests}
         self._due = sorted(due, key=partial(self._rank, seen), reverse=True)
 
     def failed(self, why: str) -> None:  # noqa: ARG002 - nothing new is said, whatever the reason
@@ -101,6 +108,11 @@ class Answers:
                 log.warning("%s: could not be answered: %s", one.request, error)
         return STEP_S
 
+    def _note_cleared(self, judged: Iterable[Judged]) -> None:
+        fenced = [one for one in judged if one.observation.node.fenced]
+        before = self._cleared & {one.observation.node.uid for one in fenced}
+        self._cleared = before | {one.observation.node.uid for one in fenced if done(one)}
+
     def _rank(self, seen: Sight, due: _Due) -> tuple[bool, float]:
         """Return whose turn it is: first those about nodes that there are, and who waits longest."""
         return due.request.node not in seen.judged, self._written_s.get(due.request.uid, -inf)
@@ -117,14 +129,21 @@ class Answers:
         if request.deleting:
             node = judged.observation.node if judged is not None else None
             gone = request.adopted and may_go(request, node)
+            if not gone and request.uid not in self._waiting:
+                self._waiting.add(request.uid)
+                text = f"{request.node}: {request} was taken back: it stays until the fence is lifted"
+                self._reporter.said(text, warning=False)
             return partial(self._release, request) if gone else None
-        progress = answer(request, judged, stood_s)
+        cleared = judged is not None and judged.observation.node.uid in self._cleared
+        progress = answer(request, judged, stood_s, cleared=cleared)
         refused = request.refused or (progress is not None and progress.succeeded is False)
         if request.live and not (request.adopted or refused):
             return partial(self._adopt, request)
         if progress is None:
             return None
-        return partial(self._answer, request, replace(progress, message=_message(request, judged, stood_s)))
+        return partial(
+            self._answer, request, replace(progress, message=_message(request, judged, progress, stood_s))
+        )
 
     def _adopt(self, request: Request) -> None:
         self._requests.adopt(request)
@@ -142,7 +161,7 @@ class Answers:
         self._news.append((f"{request.node or request.name}: {request} is over", False))
 
 
-def _message(request: Request, judged: Judged | None, stood_s: float) -> str:
+def _message(request: Request, judged: Judged | None, progress: Progress, stood_s: float) -> str:
     """Tell people why."""
     if request.given_up:
         return "its owner gave it up: fencer does nothing more for it"
@@ -150,6 +169,7 @@ def _message(request: Request, judged: Judged | None, stood_s: float) -> str:
         return request.problem
     if judged is None:
         return f"there is no node {request.node}, for {age(stood_s)}"
-    if judged.decision.reason is DONE:
-        return says(judged.decision)
-    return f"{says(judged.decision)}; what would change this: {change(judged.decision)}"
+    if progress.succeeded:
+        return TEXTS[DONE].says
+    told, helps = says(judged.decision), change(judged.decision)
+    return told if helps == NOTHING else f"{told}; what would change this: {helps}"

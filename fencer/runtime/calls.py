@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fencer.core.policy import Policy, Remediation
 from fencer.core.requests import NO_CALL, Asked, Call, Request, Strategy, call_for
@@ -18,11 +18,23 @@ FRESH_S = 1.0
 """What was read so short a while ago need not be read again: for nodes that are looked at side by side."""
 
 
+REMEMBERED_S = 60.0
+"""What cannot be read for longer counts no more: longer than an API server takes to restart."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What is asked, and when that was asked for."""
+
+    at_s: float
+    asked: Asked | None
+
+
 class Calls:
     """Knows what is asked, as it was last read.
 
-    If it cannot be read, what was last read counts: a trigger changes no proof, and that there may be another
-    one must keep nobody from being fenced.
+    If it cannot be read, what was last read counts for a while: a trigger changes no proof, and that there
+    may be another one must keep nobody from being fenced. A power order has to rest on what was read now.
 
     Args:
         world: For the requests.
@@ -35,7 +47,8 @@ class Calls:
         self._about: Mapping[str, Sequence[Request]] = {}
         self._is_known = True
         """The cluster knows that kind, as far as it has told."""
-        self._read_s = float("-inf")
+        self._read_s = self._answered_s = float("-inf")
+        self._trouble = ""
         self._told = ""
 
     @property
@@ -51,27 +64,33 @@ class Calls:
         calls = {name: self.of(name) for name in self._about.keys() | self._asked.reservations.keys()}
         return {name: call for name, call in calls.items() if call != NO_CALL}
 
-    def questions(self) -> dict[str, Callable[[], Asked | None]]:
+    def questions(self) -> dict[str, Callable[[], _Answer]]:
         """Return what is to be asked in every pass, beside the hypervisors; nothing where nobody is heard."""
-        requests = self._world.requests
+        requests, now_s = self._world.requests, self._world.clock.now_s
         if requests is None or self._policy.remediation is Remediation.IGNORE:
             return {}
-        self._read_s = self._world.clock.now_s()
-        return {WORKER: requests.asked}
+        self._read_s = now_s()
+        return {WORKER: lambda: _Answer(now_s(), requests.asked())}
 
-    def heard(self, answers: Mapping[str, Asked | FencerError | None]) -> None:
-        """Take in the answers."""
+    def heard(self, answers: Mapping[str, _Answer | FencerError]) -> None:
+        """Take in the answers, also those that come late: each knows when it was asked for."""
         for answer in answers.values():
-            if not isinstance(answer, FencerError):
-                self._asked, self._is_known = answer, answer is not None
-                self._about = _by_node(self.requests)
-            self._tell(answer)
+            if isinstance(answer, FencerError):
+                self._trouble = f"what other controllers ask of fencer cannot be read: {answer}"
+                continue
+            self._asked, self._is_known, self._answered_s = (
+                answer.asked,
+                answer.asked is not None,
+                answer.at_s,
+            )
+            self._about = _by_node(self.requests)
+            self._trouble = "; ".join(answer.asked.malformed) if answer.asked is not None else ""
 
     def look_again(self) -> None:
         """Read it once more before something is done, where anybody could ask at all."""
         if not self._is_known or self._world.clock.now_s() - self._read_s < FRESH_S:
             return
-        answers: dict[str, Asked | FencerError | None] = {}
+        answers: dict[str, _Answer | FencerError] = {}
         for worker, question in self.questions().items():
             try:
                 answers[worker] = self._world.asker.ask(worker, question, self._policy.poll_s)
@@ -79,24 +98,22 @@ class Calls:
                 answers[worker] = error
         self.heard(answers)
 
-    def _tell(self, answer: Asked | FencerError | None) -> None:
-        """Tell people what cannot be read, once."""
-        trouble = ""
-        if isinstance(answer, FencerError):
-            trouble = f"what other controllers ask of fencer cannot be read: {answer}"
-        elif answer is not None:
-            trouble = "; ".join(answer.malformed)
-        if trouble != self._told:
-            self._told = trouble
-            text = trouble or "what other controllers ask of fencer can be read again"
-            self._world.reporter.said(text, warning=bool(trouble))
+    def tell(self) -> None:
+        """Tell people what cannot be read, once; where nothing at all can be, that is told already."""
+        if self._trouble != self._told:
+            self._told = self._trouble
+            text = self._told or "what other controllers ask of fencer can be read again"
+            self._world.reporter.said(text, warning=bool(self._told))
 
     def of(self, node: str) -> Call:
         """Return what is asked about a node, as far as the policy lets anybody ask."""
-        if self._asked is None:
+        unread_s = self._world.clock.now_s() - self._answered_s
+        if self._asked is None or unread_s > REMEMBERED_S:
             return NO_CALL
         call = call_for(self._about.get(node, ()), self._asked.reservations.get(node, ""))
-        if call.strategy is Strategy.STOP and self._policy.remediation is not Remediation.STOP:
+        fresh = unread_s <= self._policy.evidence_max_age_s
+        may_stop = fresh and self._policy.remediation is Remediation.STOP
+        if call.strategy is Strategy.STOP and not may_stop:
             return replace(call, strategy=Strategy.PROVE)
         return call
 

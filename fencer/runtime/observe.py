@@ -133,6 +133,7 @@ class Observer:
         self._hands_off = hands_off
         scene.evidence |= self._still_absent(now_s)
         self._remember_all(scene)
+        self._calls.tell()
         return scene
 
     @property

@@ -185,8 +185,9 @@ class NodeHealthChecks:
             return
         if now_s - self._sick_since_s.setdefault(name, now_s) < self._check.after_s:
             return
-        self._requests.reserve(name, self.NAME)
         request = self._requests.about(name)
+        if request is None or not request.given_up or self._check.escalates:
+            self._requests.reserve(name, self.NAME)
         if not self._check.asks or (request is not None and request.deleting):
             return
         if request is None:
@@ -195,6 +196,8 @@ class NodeHealthChecks:
             self._timeline.tell("world", name, "asked", f"{self.NAME} asks fencer: {self._check.strategy}")
         elif not request.given_up and self._turns_away(request, now_s - self._asked_s[name]):
             self._requests.give_up(request)
+            if not self._check.escalates:  # with one remedy its Lease ends with its patience
+                self._requests.leave(name)
             self._timeline.tell("world", name, "given-up", f"{self.NAME} waits no longer")
 
     def _turns_away(self, request: Request, waited_s: float) -> bool:

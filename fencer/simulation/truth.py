@@ -279,7 +279,7 @@ class Truth:
         """Nothing is done for whoever gave it up, and nothing is begun where others work unasked."""
         requests, now_s = self._simulation.requests, self._simulation.clock.now_s()
         given_up_s, reserved_s = requests.given_up_s.get(name), requests.reserved_s.get(name)
-        if given_up_s is not None and now_s - given_up_s > ON_ITS_WAY_S:
+        if given_up_s is not None and reserved_s is not None and now_s - given_up_s > ON_ITS_WAY_S:
             self._breach(name, f"{how}, and whoever asked for it has given that up")
         unasked = not begun and requests.about(name) is None
         if unasked and reserved_s is not None and now_s - reserved_s > ON_ITS_WAY_S:

@@ -21,14 +21,17 @@ class Text:
     change: str
 
 
+NOTHING = "nothing needs to change"
+"""What would change what is as it should be."""
+
 TEXTS: dict[Reason, Text] = {
-    Reason.NODE_HEALTHY: Text("healthy", "nothing needs to change"),
+    Reason.NODE_HEALTHY: Text("healthy", NOTHING),
     Reason.BLIND: Text(
         "healthy, but nobody would notice its guest's end: its hypervisor does not tell",
         "an answer from its hypervisor",
     ),
     Reason.NODE_READY: Text("the node is still Ready", "Ready to be Unknown or False"),
-    Reason.NOTHING_TO_CLEAR: Text("there is nothing to clear on it", "nothing needs to change"),
+    Reason.NOTHING_TO_CLEAR: Text("there is nothing to clear on it", NOTHING),
     Reason.NO_GUEST: Text("no guest matches this node", "a guest with its UUID, or an entry in `nodes:`"),
     Reason.GUEST_AMBIGUOUS: Text(
         "more than one guest may be this node", "unique UUIDs, or an entry in `nodes:`"
@@ -111,8 +114,8 @@ TEXTS: dict[Reason, Text] = {
         "it was handed over to somebody else, who repairs it", "that taint taken off by its owner"
     ),
     Reason.GIVEN_UP: Text(
-        "whoever asked for it has given that up: another remedy is on its way",
-        "that FencerRemediation deleted, or the same done by hand",
+        "whoever asked for it has given that up, and may be at another remedy",
+        "the end of medik8s' Lease for the node, or the same done by hand",
     ),
     Reason.OBSERVE_MODE: Text(
         "fencer would act, but it only observes",
@@ -150,8 +153,8 @@ TEXTS: dict[Reason, Text] = {
     Reason.MARK_UNSIGNED: Text(
         "its mark is from an older fencer, and anybody could have written it", "fencer unfence --adopt WHY"
     ),
-    Reason.NOT_FENCED: Text("it is not fenced by fencer", "nothing needs to change"),
-    Reason.PROVEN_OFF: Text("its guest is proven off", "nothing needs to change"),
+    Reason.NOT_FENCED: Text("it is not fenced by fencer", NOTHING),
+    Reason.PROVEN_OFF: Text("its guest is proven off", NOTHING),
     Reason.CLEARING_PODS: Text("its pods are being cleared", "the pods gone"),
     Reason.RELEASING_VOLUMES: Text(
         "its pods are cleared, its volumes are being released", "the volumes released"
@@ -165,20 +168,20 @@ TEXTS: dict[Reason, Text] = {
         "booted again, but its kubelet has not been heard often enough yet", "more renewals"
     ),
     Reason.OLD_MEMORY: Text("its guest came back with its old memory", "a cold restart, or --same-boot WHY"),
-    Reason.FENCED_WRONGLY: Text("its fence was wrong, and nothing came of it", "nothing needs to change"),
+    Reason.FENCED_WRONGLY: Text("its fence was wrong, and nothing came of it", NOTHING),
     Reason.PODS_REMAIN: Text("pods from before the fence are left", "those pods gone"),
     Reason.VOLUMES_REMAIN: Text("volumes from before the fence are still attached", "those volumes released"),
-    Reason.BOOTED_ANEW: Text("booted again and clean", "nothing needs to change"),
+    Reason.BOOTED_ANEW: Text("booted again and clean", NOTHING),
     Reason.SETTLING: Text("back, and cordoned until caches have settled", "a short wait"),
-    Reason.SETTLED: Text("back and settled", "nothing needs to change"),
-    Reason.SHUTDOWN_DUE: Text("its guest is due to shut down", "nothing needs to change"),
+    Reason.SETTLED: Text("back and settled", NOTHING),
+    Reason.SHUTDOWN_DUE: Text("its guest is due to shut down", NOTHING),
     Reason.SHUTTING_DOWN: Text("its guest was asked to shut down", "the guest off, or --stop-after SECONDS"),
     Reason.SHUTDOWN_HANGS: Text("its guest did not shut down in time", "its power cut, which comes next"),
     Reason.SHUT_DOWN: Text("its guest is proven off", "`fencer start`"),
     Reason.PLANNED_STOP: Text("shut down on purpose", "`fencer start`"),
-    Reason.START_DUE: Text("its guest is due to start", "nothing needs to change"),
+    Reason.START_DUE: Text("its guest is due to start", NOTHING),
     Reason.AWAITING_READY: Text("its guest runs, but its kubelet is not Ready yet", "the node to be Ready"),
-    Reason.STARTED: Text("it runs and is Ready", "nothing needs to change"),
+    Reason.STARTED: Text("it runs and is Ready", NOTHING),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencer.core.requests import RESERVATIONS, Call, Request
+from fencer.core.requests import Request
 
 
 def standing(request: Request) -> str:
@@ -26,16 +26,3 @@ def _state(request: Request) -> str:
     if request.problem:
         return request.problem
     return "not answered yet" if told is None else f"at work ({told.reason})"
-
-
-def circumstances(call: Call, node: str) -> str:
-    """Say who works on a node, or asks for it; empty: nobody.
-
-    Args:
-        call: What is asked about it.
-        node: Its name.
-    """
-    words = [f"asked for by {call.by}: {call.strategy.value}"] if call.strategy is not None else []
-    words += [f"{call.given_up} was given up by its owner"] if call.given_up else []
-    words += [f"{call.reserved_by} holds lease {RESERVATIONS}/node-{node}"] if call.reserved_by else []
-    return "; ".join(words)

@@ -71,9 +71,9 @@ WAYS: dict[Reason, str] = {
     Reason.NODE_EXCLUDED: "`kubectl annotate node {node} fencer.dev/exclude-`",
     Reason.NODE_PAUSED: "`fencer resume {node}`, or `kubectl annotate node {node} fencer.dev/pause-`",
     Reason.MAINTENANCE: "`fencer fence {node}` does not wait for its end",
-    Reason.NODE_RESERVED: "`fencer fence {node}` does not ask who else works on it",
-    Reason.HANDED_OVER: "`fencer fence {node}` does not ask whose it is",
-    Reason.GIVEN_UP: "`fencer fence {node}` does not ask for what",
+    Reason.NODE_RESERVED: "`fencer fence {node}`, by hand, if nobody works on it any more",
+    Reason.HANDED_OVER: "`fencer fence {node}`, by hand, if nobody repairs it any more",
+    Reason.GIVEN_UP: "`fencer fence {node}`, by hand, if no other remedy is at work",
     Reason.OBSERVE_MODE: (
         "`fencer fence {node} --guest {guest}`, if you are sure that this guest is the node; for the next "
         "time, `mode: armed` in {path}"

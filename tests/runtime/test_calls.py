@@ -48,6 +48,7 @@ class Known:
             except FencerError as error:
                 answers[worker] = error
         self.calls.heard(answers)
+        self.calls.tell()
 
     @property
     def said(self):

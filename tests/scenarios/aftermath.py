@@ -114,7 +114,7 @@ def _left_to_others(stage: Stage, name: str) -> bool:
     """Whether somebody else works on a node who has not asked fencer, or has given that up."""
     requests = stage.simulation.requests
     request = requests.about(name)
-    return request.given_up if request is not None else name in requests.reservations
+    return name in requests.reservations and (request is None or request.given_up or request.deleting)
 
 
 def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
