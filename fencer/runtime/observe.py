@@ -91,8 +91,8 @@ class Observer:
         self._api.show_life()
         self._looks_s = (self._looks_s[1], self._world.clock.now_s())
         sweeps, answers = self._reader.sweep(self._calls.questions())
+        self._calls.heard(answers)
         known = self._leases.ask(self._world.cluster.nodes)
-        self._calls.heard(answers)  # that the API does not answer at all is told once
         readings = {
             reading.guest.key: reading
             for answer in sweeps.values()

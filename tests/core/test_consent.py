@@ -153,7 +153,13 @@ class TestWindow:
 
 
 REQUEST = "FencerRemediation medik8s/k8s-2 (NodeHealthCheck workers)"
-ASKED, GIVEN_UP, RESERVED = Call(Strategy.PROVE, REQUEST), Call(given_up=REQUEST), Call(reserved_by="nhc")
+ASKED, GIVEN_UP, RESERVED = (
+    Call(Strategy.PROVE, REQUEST),
+    Call(given_up=REQUEST, reserved_by="nhc"),
+    Call(reserved_by="nhc"),
+)
+OVER = Call(given_up=REQUEST)
+"""Whoever gave it up is at no other remedy any more."""
 OWNED = {"node": node(taints=(Taint(HANDED_OVER, "reboot", "NoSchedule"),))}
 
 
@@ -166,10 +172,21 @@ class TestWhoElseWorksOnIt:
             ({}, "nobody else works on it"),
             ({"call": ASKED}, f"asked for by {REQUEST}"),
             ({"call": replace(ASKED, reserved_by="nhc")}, f"asked for by {REQUEST}"),
-            ({"call": replace(ASKED, given_up="FencerRemediation a/b")}, f"asked for by {REQUEST}"),
+            (
+                {"call": replace(ASKED, given_up="FencerRemediation a/b", reserved_by="nhc")},
+                f"asked for by {REQUEST}",
+            ),
+            ({"call": OVER}, "nobody else works on it"),
             ({"node": node(taints=(Taint("readiness.k8s.io/gpu"),))}, "nobody else works on it"),
         ],
-        ids=["nobody", "asked", "reserved and asked", "given up, and asked anew", "a taint of others"],
+        ids=[
+            "nobody",
+            "asked",
+            "reserved and asked",
+            "given up, and asked anew",
+            "given up, and left",
+            "a taint of others",
+        ],
     )
     def test_then_it_is_fenced_and_told_for_whom(self, facts, told):
         decision = decide(observation(**facts), ARMED)
@@ -181,8 +198,12 @@ class TestWhoElseWorksOnIt:
         [
             ({"call": RESERVED}, Reason.NODE_RESERVED, "nhc holds lease medik8s-leases/node-k8s-2"),
             (OWNED, Reason.HANDED_OVER, f"the node carries the taint {HANDED_OVER}=reboot"),
-            ({"call": GIVEN_UP}, Reason.GIVEN_UP, f"{REQUEST} was given up by its owner"),
-            ({**OWNED, "call": replace(GIVEN_UP, reserved_by="nhc")}, Reason.GIVEN_UP, REQUEST),
+            (
+                {"call": GIVEN_UP},
+                Reason.GIVEN_UP,
+                f"{REQUEST} was given up; nhc holds lease medik8s-leases/node-k8s-2",
+            ),
+            ({**OWNED, "call": GIVEN_UP}, Reason.GIVEN_UP, REQUEST),
             ({**OWNED, "call": replace(ASKED, reserved_by="nhc")}, Reason.HANDED_OVER, HANDED_OVER),
         ],
         ids=["reserved", "handed over", "given up", "given up first of all", "handed over, though asked for"],
@@ -224,9 +245,10 @@ class TestAFenceThatNobodyWaitsForAnyMore:
         [
             {"call": replace(GIVEN_UP, strategy=Strategy.PROVE, by="FencerRemediation a/b")},
             {"call": RESERVED},
+            {"call": OVER},
             {"call": GIVEN_UP, "intent": Intent.START},
         ],
-        ids=["another one asks", "reserved", "by hand"],
+        ids=["another one asks", "reserved", "given up, and left", "by hand"],
     )
     def test_but_they_are_where_another_one_asks_or_a_person_types_or_nobody_has_given_it_up(self, facts):
         assert any(isinstance(action, ClearPods) for action in decide(fenced(**facts), ARMED).actions)

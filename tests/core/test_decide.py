@@ -94,7 +94,11 @@ def test_pods_of_daemon_sets_do_not_hide_what_else_is_left(left):
         ),
         (observation(call=Call(reserved_by="nhc")), REFUSE, Reason.NODE_RESERVED),
         (observation(node=node(taints=(Taint(HANDED_OVER, "yes"),))), REFUSE, Reason.HANDED_OVER),
-        (observation(call=Call(given_up="FencerRemediation a/b")), REFUSE, Reason.GIVEN_UP),
+        (
+            observation(call=Call(given_up="FencerRemediation a/b", reserved_by="nhc")),
+            REFUSE,
+            Reason.GIVEN_UP,
+        ),
         (observation(node=node(mark=Unreadable("schema 9"))), REFUSE, Reason.MARK_UNREADABLE),
         (observation(candidates=()), REFUSE, Reason.NO_GUEST),
         (observation(rivals=("k8s-9",)), REFUSE, Reason.GUEST_AMBIGUOUS),

@@ -85,7 +85,10 @@ POWER_OFF = {
     "nothing left": (lambda seen: replace(seen, pods=(), attachments=()), Reason.NOTHING_TO_CLEAR),
     "another one's work": (lambda seen: replace(seen, call=Call(reserved_by="nhc")), Reason.NODE_RESERVED),
     "handed over": (lambda seen: noted(seen, taints=(Taint(HANDED_OVER),)), Reason.HANDED_OVER),
-    "given up": (lambda seen: replace(seen, call=Call(given_up="somebody")), Reason.GIVEN_UP),
+    "given up": (
+        lambda seen: replace(seen, call=Call(given_up="somebody", reserved_by="nhc")),
+        Reason.GIVEN_UP,
+    ),
     "the brake": (lambda seen: replace(seen, fleet=Fleet(7, 4, young_fences=3)), Reason.BRAKE),
     "from afar": (lambda seen: replace(seen, close=False), Reason.CLOSER_LOOK),
     "a lock": (
