@@ -166,7 +166,8 @@ def _answers(ports: StagePorts) -> tuple[Answers, ...]:
     """Let an agent on the stage answer those who ask, beside its passes; empty: it only observes."""
     if ports.beside is None or ports.requests is None or ports.policy.mode is not Mode.ARMED:
         return ()
-    answers = Answers(ports.requests, ports.reporter, ports.clock.now_s)
+    cluster = ports.cluster
+    answers = Answers(ports.requests, ports.reporter, ports.clock.now_s, lambda name: cluster.fact(name).node)
     ports.beside.again(answers.step)
     return (answers,)
 

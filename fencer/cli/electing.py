@@ -13,7 +13,7 @@ from pathlib import Path
 from fencer.cli.wire import Parts, Wiring
 from fencer.core.election import Holder
 from fencer.core.policy import Mode, Policy
-from fencer.ports import Election, Reporter, Viewer
+from fencer.ports import Election, Reporter, Requests, Viewer
 from fencer.runtime.answers import Answers
 from fencer.runtime.election import LEARN_S, Campaigns
 from fencer.runtime.nudging import Forwarding
@@ -67,7 +67,7 @@ def elected(wiring: Wiring, parts: Parts, policy: Policy, by: str, reporter: Rep
     campaigns = Campaigns(parts.leases, parts.hypervisors, asker, parts.clock, str(me), _wall)
     roll = Roll(parts.leases, by, me.instance, version("fencer"), policy)
     forwarding = Forwarding(parts.leases, campaigns, tuple(parts.hypervisors), by)
-    answers = () if parts.requests is None else (Answers(parts.requests, reporter, parts.clock.now_s),)
+    answers = () if parts.requests is None else (_answers(parts, parts.requests, reporter),)
     steps = (*campaigns.steps(), roll.step, forwarding.step, *(one.step for one in answers))
     beside = wiring.beside(steps)
     try:
@@ -76,6 +76,10 @@ def elected(wiring: Wiring, parts: Parts, policy: Policy, by: str, reporter: Rep
         beside.close(CLOSING_S)
         campaigns.release()
         roll.leave()
+
+
+def _answers(parts: Parts, requests: Requests, reporter: Reporter) -> Answers:
+    return Answers(requests, reporter, parts.clock.now_s, lambda name: parts.cluster.fact(name).node)
 
 
 def _boot() -> str:

@@ -266,8 +266,15 @@ def _target(
         ClusterError: nobody answers there.
     """
     file = _usable(kubeconfig)
-    pauser = wiring.pauser(ClusterSettings(file, context, borrowed=True))
-    uid = pauser.cluster_uid()
+    try:
+        pauser = wiring.pauser(ClusterSettings(file, context, borrowed=True))
+        uid = pauser.cluster_uid()
+    except ConfigError as error:
+        if not is_missing(file):
+            raise
+        raise ConfigError(
+            f"{file}: no such file. Name your own kubeconfig with --kubeconfig or KUBECONFIG"
+        ) from error
     if ctx.get_parameter_source("path") is not ParameterSource.DEFAULT:
         require_file(path)
     if not is_missing(path):

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any
 
 from fencer.core.answering import DONE, answer, answers, done, may_go
-from fencer.core.model import Judged
+from fencer.core.model import Judged, NodeView
 from fencer.core.requests import Progress, Request
 from fencer.core.text import age
 from fencer.errors import ClusterConflict, ClusterError, ClusterNotFound
@@ -52,10 +52,17 @@ class Answers:
         requests: Where they ask.
         reporter: Is told of every request, and of every final answer.
         now_s: The agent's clock.
+        look: Reads a node live. What a pass has shown may be late, and a final answer is not taken back.
     """
 
-    def __init__(self, requests: Requests, reporter: Reporter, now_s: Callable[[], float]) -> None:
-        self._requests, self._reporter, self._now_s = requests, reporter, now_s
+    def __init__(
+        self,
+        requests: Requests,
+        reporter: Reporter,
+        now_s: Callable[[], float],
+        look: Callable[[str], NodeView],
+    ) -> None:
+        self._requests, self._reporter, self._now_s, self._look = requests, reporter, now_s, look
         self._stands: dict[str, _Stands] = {}
         self._due: list[_Due] = []
         self._written_s: dict[str, float] = {}
@@ -157,6 +164,10 @@ class Answers:
         self._news.append((f"{request.node}: {request} asks for it: {request.strategy.value}", False))
 
     def _answer(self, request: Request, progress: Progress) -> None:
+        if progress.final and not request.given_up:
+            node = self._live(request)
+            if node is not None and node.fenced is not progress.succeeded:
+                return  # the next pass knows better
         self._requests.answer(request, progress, self._utc)
         if progress.final:
             word = "is done" if progress.succeeded else "is told no"
@@ -164,8 +175,23 @@ class Answers:
             self._news.append((text, not progress.succeeded))
 
     def _release(self, request: Request) -> None:
+        if not may_go(request, self._live(request)):
+            return
         self._requests.release(request)
         self._news.append((f"{request.node or request.name}: {request} is over", False))
+
+    def _live(self, request: Request) -> NodeView | None:
+        """Read the node that it is about; None: there is none.
+
+        Raises:
+            ClusterError: it cannot be read.
+        """
+        if not request.node:
+            return None
+        try:
+            return self._look(request.node)
+        except ClusterNotFound:
+            return None
 
 
 def _message(request: Request, judged: Judged | None, progress: Progress, stood_s: float) -> str:

@@ -191,7 +191,8 @@ def says(decision: Decision) -> str:
     text = TEXTS[decision.reason].says
     if objection is None or decision.verdict is Verdict.HEALTHY:
         return text
-    if decision.reason is Reason.OBSERVE_MODE:  # "would fence now: …"
+    whole = objection.seen.startswith(text)  # "fencing is paused for this node: its disks move"
+    if whole or decision.reason is Reason.OBSERVE_MODE:  # "would fence now: …"
         return objection.seen
     return f"{text} ({objection.seen})"
 

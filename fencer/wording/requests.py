@@ -18,7 +18,7 @@ def standing(request: Request) -> str:
 def _state(request: Request) -> str:
     told = request.told
     if request.deleting:
-        return "taken back; its end waits until the fence is lifted"
+        return "taken back: it goes once nothing of its fence is left, by an armed agent"
     if told is not None and told.final:
         return f"{'done' if told.succeeded else 'told no'} ({told.reason})"
     if request.given_up:

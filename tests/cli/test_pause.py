@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fencer.cli.wire import Wiring
 from fencer.core.annotations import PAUSE
 from fencer.core.maintenance import Window
 from fencer.core.pause import read
@@ -35,6 +36,13 @@ class Configured(Otherwise):
 
     def load(self, _path):
         return super().load(PATH)
+
+
+class Real(Lab):
+    """A lab with a kubeconfig of this machine."""
+
+    def pauser(self, settings):
+        return Wiring.pauser(self, settings)
 
 
 def written(lab, node=None):
@@ -233,6 +241,22 @@ def test_it_takes_the_kubeconfig_that_kubectl_would(monkeypatch):
         (Path("~/.kube/config").expanduser(), None, True),
         (Path("/home/anna/lab.yaml"), "lab", True),
     ]
+
+
+@pytest.mark.parametrize("command", [("pause", "--why", "x"), ("resume",)], ids=lambda words: words[0])
+def test_where_there_is_none_it_says_how_to_name_one(command, tmp_path):
+    missing = tmp_path / "config"
+    result = Real().run(*command, "--kubeconfig", str(missing))
+    told = f"{missing}: no such file. Name your own kubeconfig with --kubeconfig or KUBECONFIG"
+    assert (result.exit_code, " ".join(result.stderr.split())) == (2, f"fencer: {told}")
+
+
+def test_one_that_is_there_and_is_none_is_told_as_ever(tmp_path):
+    odd = tmp_path / "config"
+    odd.write_text("[]")
+    result = Real().run("pause", "--why", "x", "--kubeconfig", str(odd))
+    assert (result.exit_code, "no kubeconfig" in result.stderr) == (2, True)
+    assert "Name your own" not in result.stderr
 
 
 def test_several_files_are_not_merged(monkeypatch):

@@ -105,7 +105,7 @@ def test_a_node_that_falls_while_fencing_is_paused_is_told_and_that_it_is_back()
     lab.simulation.api.paused_why = "storage work"
     lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
     lab.breaks(What.START, "k8s-2", in_s=200)
-    why = "fencing is paused (fencing is paused for the whole cluster: storage work)"
+    why = "fencing is paused for the whole cluster: storage work"
     assert [text.split("; what would change")[0] for text in said(watched(lab, for_s=400))] == [
         f"not Ready, and not fenced: {why}",
         f"Ready again; {why}",

@@ -1,7 +1,6 @@
 """What whoever asks for a node is told: a no only for what no time brings, and only once that has stood."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -312,5 +311,5 @@ def test_a_deleted_request_goes_once_nothing_is_left_of_what_was_done_for_it(fac
 
 def test_nor_is_anything_left_where_there_is_no_node():
     assert may_go(ASKED, None)
-    fenced = SimpleNamespace(fenced=True, cordon=None)
+    fenced = node(**FENCED)
     assert may_go(replace(ASKED, node=""), fenced)

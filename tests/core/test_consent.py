@@ -158,6 +158,8 @@ ASKED, GIVEN_UP, RESERVED = (
     Call(given_up=REQUEST, reserved_by="nhc"),
     Call(reserved_by="nhc"),
 )
+OVER = Call(given_up=REQUEST)
+"""Whoever gave it up is at no other remedy any more."""
 OWNED = {"node": node(taints=(Taint(HANDED_OVER, "reboot", "NoSchedule"),))}
 
 
@@ -170,8 +172,11 @@ class TestWhoElseWorksOnIt:
             ({}, "nobody else works on it"),
             ({"call": ASKED}, f"asked for by {REQUEST}"),
             ({"call": replace(ASKED, reserved_by="nhc")}, f"asked for by {REQUEST}"),
-            ({"call": replace(ASKED, given_up="FencerRemediation a/b")}, f"asked for by {REQUEST}"),
-            ({"call": replace(GIVEN_UP, reserved_by="")}, "nobody else works on it"),
+            (
+                {"call": replace(ASKED, given_up="FencerRemediation a/b", reserved_by="nhc")},
+                f"asked for by {REQUEST}",
+            ),
+            ({"call": OVER}, "nobody else works on it"),
             ({"node": node(taints=(Taint("readiness.k8s.io/gpu"),))}, "nobody else works on it"),
         ],
         ids=[
@@ -179,7 +184,7 @@ class TestWhoElseWorksOnIt:
             "asked",
             "reserved and asked",
             "given up, and asked anew",
-            "given up, and nobody is at another remedy",
+            "given up, and left",
             "a taint of others",
         ],
     )
@@ -240,10 +245,10 @@ class TestAFenceThatNobodyWaitsForAnyMore:
         [
             {"call": replace(GIVEN_UP, strategy=Strategy.PROVE, by="FencerRemediation a/b")},
             {"call": RESERVED},
-            {"call": replace(GIVEN_UP, reserved_by="")},
+            {"call": OVER},
             {"call": GIVEN_UP, "intent": Intent.START},
         ],
-        ids=["another one asks", "reserved", "nobody is at another remedy", "by hand"],
+        ids=["another one asks", "reserved", "given up, and left", "by hand"],
     )
     def test_but_they_are_where_another_one_asks_or_a_person_types_or_nobody_has_given_it_up(self, facts):
         assert any(isinstance(action, ClearPods) for action in decide(fenced(**facts), ARMED).actions)

@@ -317,8 +317,8 @@ def test_what_others_ask_adds_no_action_but_a_stop(seen, policy):
 
 @settings(max_examples=examples(400))
 @given(observations, policies)
-def test_for_what_was_given_up_nothing_is_given_away_while_another_remedy_may_be_at_work(seen, policy):
-    given_up = Call(given_up="FencerRemediation a/b", reserved_by="nhc")
+def test_while_whoever_gave_it_up_works_on_it_nothing_is_given_away(seen, policy):
+    given_up = Call(given_up="FencerRemediation a/b", reserved_by="NodeHealthCheck workers")
     actions = decide(replace(seen, call=given_up, intent=Intent.WATCH), policy).actions
     assert not any(isinstance(action, (TaintNode, ClearPods, DeleteAttachments)) for action in actions)
 

@@ -9,7 +9,7 @@ from fencer.core.answering import STANDS_S
 from fencer.core.election import Seat, Tenure
 from fencer.core.model import Cordon, Decision, Judged, Reason, Verdict
 from fencer.core.requests import Asked, Progress, Strategy
-from fencer.errors import ClusterConflict
+from fencer.errors import ClusterConflict, ClusterNotFound
 from fencer.ports import Sight
 from fencer.runtime.answers import LASTS_S, STEP_S, Answers
 from fencer.simulation.requests import SimulatedRequests
@@ -25,7 +25,8 @@ def judged(reason, **facts):
 
 
 RUNS, WAITS = judged(Reason.GUEST_RUNNING), judged(Reason.SILENCE_TOO_SHORT)
-CLEARED, HEALTHY = judged(Reason.PODS_CLEARED), judged(Reason.NODE_HEALTHY)
+CLEARED = judged(Reason.PODS_CLEARED, node=node(taints=(TAINT,), mark=MARK))
+HEALTHY = judged(Reason.NODE_HEALTHY)
 
 
 class Desk:
@@ -36,7 +37,15 @@ class Desk:
         self.clock, self.requests = self.simulation.clock, SimulatedRequests(self.simulation.api)
         self.requests.known = True
         self.notes = Notebook()
-        self.answers = Answers(self.requests, self.notes, self.clock.now_s)
+        self.live = None
+        self.answers = Answers(self.requests, self.notes, self.clock.now_s, self.look)
+
+    def look(self, name):
+        """Read the node live: as the last pass has shown it, unless a test says otherwise."""
+        assert name == NODE
+        if self.live is None:
+            raise ClusterNotFound("no such node")
+        return self.live
 
     def ask(self, strategy=Strategy.PROVE):
         return self.requests.make(NODE, strategy, BY)
@@ -54,6 +63,7 @@ class Desk:
     def passes(self, of_node=None, times=1, every_s=2.0):
         """So many passes, each with its step after it; the node as it is judged, or none of that name."""
         for _ in range(times):
+            self.live = None if of_node is None else of_node.observation.node
             self.answers.passed(self.sight(of_node))
             self.answers.step()
             self.clock.advance(every_s)
@@ -308,7 +318,7 @@ def test_whoever_asks_for_much_keeps_no_memory_once_it_is_gone():
     written = []
     port = SimpleNamespace(adopt=written.append)
     desk = Desk()
-    answers = Answers(port, Notebook(), desk.clock.now_s)
+    answers = Answers(port, Notebook(), desk.clock.now_s, desk.look)
     for number in range(50):
         asked = Asked((desk.ask(),))
         answers.passed(Sight({}, ("lab",), at_s=float(number), requests=asked.requests))
@@ -319,7 +329,7 @@ def test_a_conflict_is_no_news_for_anybody(desk, caplog):
     def adopt(request):
         raise ClusterConflict(f"{request} changed since it was read")
 
-    answers = Answers(SimpleNamespace(adopt=adopt), desk.notes, desk.clock.now_s)
+    answers = Answers(SimpleNamespace(adopt=adopt), desk.notes, desk.clock.now_s, desk.look)
     desk.ask()
     answers.passed(desk.sight(WAITS))
     answers.step()
@@ -346,7 +356,7 @@ def test_what_is_due_is_looked_up_anew_before_each_write():
         taken.append(request.name)
         desk.answers.failed("no API server answers")
 
-    desk.answers = Answers(SimpleNamespace(adopt=adopt), desk.notes, desk.clock.now_s)
+    desk.answers = Answers(SimpleNamespace(adopt=adopt), desk.notes, desk.clock.now_s, desk.look)
     sight = replace(desk.sight(), judged={NODE: WAITS, "k8s-1": WAITS})
     desk.answers.passed(sight)
     desk.answers.step()
@@ -354,3 +364,27 @@ def test_what_is_due_is_looked_up_anew_before_each_write():
     desk.answers.passed(sight)
     desk.answers.step()
     assert set(taken) == {first.name, second.name}, "whoever was answered before comes last"
+
+
+@pytest.mark.parametrize(
+    ("shown", "live"),
+    [(RUNS, FENCED), (CLEARED, HEALTHY)],
+    ids=["a no, and it is fenced", "done, and it is not"],
+)
+def test_no_final_answer_is_given_that_the_node_itself_belies(desk, shown, live):
+    """A node list may lag, and another agent may have fenced the node since."""
+    before = desk.taken().told
+    for _ in range(10):
+        desk.answers.passed(desk.sight(shown))
+        desk.live = live.observation.node
+        desk.answers.step()
+        desk.clock.advance(2.0)
+    assert not (desk.now.told or before).final
+
+
+def test_nor_is_a_request_let_go_while_the_node_itself_is_fenced(desk):
+    desk.requests.delete(desk.taken())
+    desk.answers.passed(desk.sight(HEALTHY))
+    desk.live = FENCED.observation.node
+    desk.answers.step()
+    assert desk.now.adopted

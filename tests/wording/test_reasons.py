@@ -1,7 +1,12 @@
-"""The documentation's tables of reasons: of decisions, and of Events."""
+"""Reasons in words: the documentation's tables, of decisions and of Events; and how one is said."""
 
+import pytest
+
+from fencer.core.decide import decide
+from fencer.core.model import Fleet
 from fencer.wording import events
-from fencer.wording.reasons import table
+from fencer.wording.reasons import says, table
+from tests.core.build import ARMED, node, observation
 from tests.support.pages import DOCS, hold
 
 
@@ -16,3 +21,19 @@ def test_the_page_holds_the_table_of_events_as_the_code_has_it():
 def test_no_reason_of_an_event_can_be_taken_for_one_of_kubernetes():
     """`NodeReady` was one of the kubelet's, and of fencer's."""
     assert all(reason.value.startswith("Fencer") for reason in events.EventReason)
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"fleet": Fleet(7, 1, paused_why="work")}, "fencing is paused for the whole cluster: work"),
+        ({"node": node(pause_note="its disks move")}, "fencing is paused for this node: its disks move"),
+        (
+            {"node": node(excluded_by="the label x=true")},
+            "the node is excluded from fencing (the node carries the label x=true)",
+        ),
+    ],
+    ids=["paused", "node paused", "excluded"],
+)
+def test_what_was_seen_is_said_once(facts, told):
+    assert says(decide(observation(**facts), ARMED)) == told

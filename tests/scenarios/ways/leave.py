@@ -112,12 +112,7 @@ ROWS = [
         Reason.NODE_RESERVED,
         (reserved, DEAD),
         way("a FencerRemediation for the node", do=[requested], to=fenced),
-        way(
-            "that Lease's end",
-            "`kubectl -n medik8s-leases delete lease node-k8s-2`",
-            do=[left],
-            to=fenced,
-        ),
+        way("that Lease's end", "`kubectl -n medik8s-leases delete lease node-k8s-2`", do=[left], to=fenced),
         way(
             "the same done by hand",
             "`fencer fence k8s-2`, by hand, if nobody works on it any more",
@@ -138,8 +133,8 @@ ROWS = [
     ),
     row(
         Reason.GIVEN_UP,
-        (reserved, DEAD, requested, given_up),
-        way("that Lease's end", do=[left], to=fenced),
+        (DEAD, reserved, requested, given_up),
+        way("that Lease's end", "the end of medik8s' Lease for the node", do=[left], to=fenced),
         way(
             "the same done by hand",
             "`fencer fence k8s-2`, by hand, if no other remedy is at work",

@@ -260,13 +260,6 @@ def given_up(case: Case) -> None:
     case.simulation.requests.give_up(request)
 
 
-def request_deleted(case: Case) -> None:
-    """Delete that."""
-    request = case.simulation.requests.about(case.node)
-    assert request is not None
-    case.simulation.requests.delete(request)
-
-
 def reserved(case: Case) -> None:
     """Let another controller work on the node, and ask nobody."""
     case.simulation.requests.known = True
