@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fencer.core.policy import Policy, Remediation
+from fencer.core.policy import Mode, Policy, Remediation
 from fencer.core.requests import Strategy
 from fencer.errors import ClusterUnreachable
 from tests.cli.lab import Lab, Otherwise, in_ops
@@ -11,8 +11,8 @@ from tests.preflight.lab import findings
 GRANTS = "fencer setup kubernetes --remediation | kubectl apply -f -"
 
 
-def asked_lab():
-    lab = Lab()
+def asked_lab(mode=Mode.ARMED):
+    lab = Lab(Policy(mode=mode))
     requests = lab.simulation.requests
     requests.known = True
     requests.make("k8s-2", Strategy.PROVE, "NodeHealthCheck workers")
@@ -41,6 +41,13 @@ def test_all_rights_are_one_row():
         "1 request",
         "other controllers may call fencer",
     )
+
+
+def test_an_agent_that_only_observes_answers_nobody():
+    rows, told = findings(asked_lab(Mode.OBSERVE))
+    assert rows["remediation"]["level"] == "note"
+    assert rows["remediation"]["note"].endswith("in mode: observe it answers nobody")
+    assert told["ready"] is True
 
 
 def test_missing_rights_are_a_failure_with_the_command_that_grants_them():
