@@ -15,6 +15,9 @@ from tests.support.controlplane import ControlPlane
 
 Json = dict[str, Any]
 
+pytestmark = pytest.mark.timeout(900)
+"""One controller runs at a time on a machine: another worker may have it."""
+
 
 @pytest.fixture(scope="module")
 def backstage(bare_api: ControlPlane) -> ApiBackstage:
