@@ -143,7 +143,7 @@ class Answers:
         if request.deleting:
             node = judged.observation.node if judged is not None else None
             gone = request.adopted and may_go(request, node)
-            if not gone and request.uid not in self._waiting:
+            if request.adopted and not gone and request.uid not in self._waiting:
                 self._waiting.add(request.uid)
                 text = f"{request.node}: {request} was taken back: it stays until the fence is lifted"
                 self._reporter.said(text, warning=False)

@@ -189,12 +189,23 @@ def says(decision: Decision) -> str:
     """Return the decision in a sentence with what was seen, as log, Event and command line tell it."""
     objection = decision.objection
     text = TEXTS[decision.reason].says
-    if objection is None or decision.verdict is Verdict.HEALTHY:
+    if decision.verdict is Verdict.HEALTHY:
         return text
+    if objection is None:
+        asked = _asked(decision)
+        return f"{text} ({asked})" if asked else text
     whole = objection.seen.startswith(text)  # "fencing is paused for this node: its disks move"
     if whole or decision.reason is Reason.OBSERVE_MODE:  # "would fence now: …"
         return objection.seen
     return f"{text} ({objection.seen})"
+
+
+def _asked(decision: Decision) -> str:
+    """Return who asked for the stop that follows; empty: nobody did, or it follows anyway."""
+    if decision.verdict is not Verdict.STOP_FIRST or decision.reason is not Reason.GUEST_UNRESPONSIVE:
+        return ""
+    seen = (check.seen for check in decision.checks if check.name == "unreserved")
+    return next((text for text in seen if text.startswith("asked for by ")), "")
 
 
 def change(decision: Decision) -> str:

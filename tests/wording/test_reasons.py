@@ -1,12 +1,16 @@
 """Reasons in words: the documentation's tables, of decisions and of Events; and how one is said."""
 
+from dataclasses import replace
+
 import pytest
 
 from fencer.core.decide import decide
-from fencer.core.model import Fleet
+from fencer.core.model import Fleet, PowerState
+from fencer.core.policy import UnresponsiveGuest
+from fencer.core.requests import NO_CALL, Call, Strategy
 from fencer.wording import events
 from fencer.wording.reasons import says, table
-from tests.core.build import ARMED, node, observation
+from tests.core.build import ARMED, in_state, node, observation
 from tests.support.pages import DOCS, hold
 
 
@@ -37,3 +41,16 @@ def test_no_reason_of_an_event_can_be_taken_for_one_of_kubernetes():
 )
 def test_what_was_seen_is_said_once(facts, told):
     assert says(decide(observation(**facts), ARMED)) == told
+
+
+def test_of_a_stop_that_is_asked_for_it_is_said_who_asked():
+    """A person wants to know in the morning, and the configuration says `unresponsive_guest: refuse`."""
+    asked = in_state(
+        PowerState.RUNNING,
+        node=node(lease_age_s=400.0),
+        call=Call(Strategy.STOP, "FencerRemediation a/b (NodeHealthCheck c)"),
+    )
+    by = " (asked for by FencerRemediation a/b (NodeHealthCheck c))"
+    assert says(decide(asked, ARMED)) == f"its guest runs, but is not heard{by}"
+    wanted = replace(ARMED, unresponsive_guest=UnresponsiveGuest.STOP)
+    assert says(decide(replace(asked, call=NO_CALL), wanted)) == "its guest runs, but is not heard"
