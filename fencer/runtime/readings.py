@@ -13,7 +13,6 @@ from fencer.core.model import (
     FenceMark,
     GuestHistory,
     GuestRef,
-    HostReading,
     NodeView,
 )
 from fencer.core.policy import Policy
@@ -77,7 +76,7 @@ class Reader:
         found = {name: answers.pop(name) for name in sweeps}
         others = {name: answers.pop(name) for name in beside}
         for answer in found.values():
-            if not isinstance(answer, FencerError | HostReading):
+            if not isinstance(answer, FencerError):
                 self._witnesses.notice(answer)
         self._witnesses.notice_endpoints(self.lost(found))
         if questions := self._witnesses.questions():

@@ -180,11 +180,12 @@ class Truth:
         known_s = now_s - max(self._runs_since_s.get(guest.name, -math.inf), node.ready_since_s)
         if guest.power is not PowerState.RUNNING or known_s < ON_ITS_WAY_S:
             return
-        self._hold_against_policy(guest)
         if self._simulation.heard(guest):
             self._breach(guest.node, "its guest is stopped, which runs and is heard")
         elif now_s - node.renewed_s < self._policy.unresponsive_after_s - ON_ITS_WAY_S:
             self._breach(guest.node, "its guest is stopped, which runs and was heard lately")
+        else:
+            self._hold_against_policy(guest)
 
     def _changed(self, obj: ApiObject) -> None:
         """Judge what has become of an object, if an agent has done that."""

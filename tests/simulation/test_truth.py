@@ -7,7 +7,8 @@ import pytest
 
 from fencer.contract.deadlines import IN_TIME
 from fencer.core.model import Cordon, FenceMark
-from fencer.core.policy import PausedGuest, ResumedGuest
+from fencer.core.policy import PausedGuest, ResumedGuest, UnresponsiveGuest
+from fencer.core.requests import Progress, Strategy
 from fencer.errors import HypervisorProtocol
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.faults import Fault, What, apply
@@ -186,14 +187,52 @@ def test_a_pause_is_stopped_once_it_has_lasted_and_not_before():
     world.truth.cut_off(guest)
 
 
+STOPS = replace(ARMED, unresponsive_guest=UnresponsiveGuest.STOP)
+
+
 def test_who_runs_and_is_silent_is_stopped_once_that_has_lasted_and_not_before():
-    world = Witnessed()
+    world = Witnessed(policy=STOPS)
     guest = world.simulation.guest("k8s-2")
     world.happen(What.NIC_OFF, pass_s=200.0)
     with pytest.raises(Breach, match="which runs and was heard lately"):
         world.truth.cut_off(guest)
     world.simulation.clock.advance(110.0)
     world.truth.cut_off(guest)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "breaks"), [(None, True), (Strategy.PROVE, True), (Strategy.STOP, False)], ids=str
+)
+def test_where_the_operator_wants_no_such_stop_somebody_has_to_ask_for_it(strategy, breaks):
+    world = Witnessed()
+    world.happen(What.NIC_OFF, pass_s=310.0)
+    if strategy is not None:
+        world.simulation.requests.make("k8s-2", strategy, "a test")
+    nobody = pytest.raises(Breach, match="and nobody asked for that") if breaks else nullcontext()
+    with nobody:
+        world.truth.cut_off(world.simulation.guest("k8s-2"))
+
+
+@pytest.mark.parametrize(
+    ("given_up", "why"), [(True, "has given that up"), (False, "somebody else works on it")], ids=str
+)
+def test_nothing_is_begun_where_others_work(given_up, why):
+    world = Witnessed()
+    requests = world.simulation.requests
+    requests.reserve("k8s-2", "a test")
+    if given_up:
+        requests.give_up(requests.make("k8s-2", Strategy.PROVE, "a test"))
+    world.happen(What.CRASH, pass_s=60.0)
+    with pytest.raises(Breach, match=why):
+        world.truth.cut_off(world.simulation.guest("k8s-2"))
+
+
+def test_done_is_only_told_of_what_was_fenced():
+    world = Witnessed()
+    requests = world.simulation.requests
+    request = requests.make("k8s-2", Strategy.PROVE, "a test")
+    with pytest.raises(Breach, match="it never was fenced"):
+        requests.answer(request, Progress(succeeded=True, reason="PodsCleared"), "")
 
 
 def test_only_who_was_stopped_by_an_agent_is_started_by_one_and_once():
