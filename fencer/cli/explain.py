@@ -43,14 +43,14 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
         with no_such_node(), parts.asking():
             seen = onlooker.look(node)
         judged, errors = seen.judged[node], seen.scene.errors
+        asked = [request for request in seen.scene.requests if request.node == node]
         if form == "text":
-            asked = [request for request in seen.scene.requests if request.node == node]
             for line in story(parts, locally(judged, wiring.wall().tzinfo), errors, asked):
                 say(line)
         else:
             checks = [asdict(check) for check in judged.decision.checks]
-            asked_for = [asdict(request) for request in seen.scene.requests if request.node == node]
-            emit({**as_data(judged), "checks": checks, "unanswered": errors, "requests": asked_for}, form)
+            requests = list(map(asdict, asked))
+            emit({**as_data(judged), "checks": checks, "unanswered": errors, "requests": requests}, form)
 
 
 def story(

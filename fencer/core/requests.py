@@ -7,8 +7,10 @@ proof. Who calls: medik8s NodeHealthCheck and Cluster API MachineHealthCheck.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum, auto
+
+from fencer.core.policy import Policy, Remediation
 
 GROUP = "remediation.fencer.dev"
 """The API group of both kinds, `FencerRemediation` and `FencerRemediationTemplate`."""
@@ -18,6 +20,9 @@ RESERVATIONS = "medik8s-leases"
 
 Source: github.com/medik8s/common pkg/lease/manager.go.
 """
+
+REMEMBERED_S = 60.0
+"""What cannot be read for longer counts no more: longer than an API server takes to restart."""
 
 
 class Strategy(StrEnum):
@@ -156,3 +161,20 @@ def call_for(about: Sequence[Request], reserved_by: str = "") -> Call:
     stops = any(one.strategy is Strategy.STOP and not one.answered for one in live)
     strategy = None if not live else Strategy.STOP if stops else Strategy.PROVE
     return Call(strategy, ", ".join(map(str, live)), given_up, reserved_by)
+
+
+def counting(call: Call, policy: Policy, unread_s: float) -> Call:
+    """Return what a call counts for.
+
+    That there may be another one, which cannot be read, must keep nobody from being fenced; and a power order
+    has to rest on what was read now.
+
+    Args:
+        call: As it was last read.
+        policy: For the most that anybody may ask for.
+        unread_s: How long ago that was.
+    """
+    if unread_s > REMEMBERED_S:
+        return NO_CALL
+    may_stop = policy.remediation is Remediation.STOP and unread_s <= policy.evidence_max_age_s
+    return call if may_stop or call.strategy is not Strategy.STOP else replace(call, strategy=Strategy.PROVE)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fencer.core.policy import Policy, Remediation
-from fencer.core.requests import NO_CALL, Asked, Call, Request, Strategy, call_for
+from fencer.core.requests import NO_CALL, Asked, Call, Request, call_for, counting
 from fencer.errors import FencerError
 from fencer.runtime.world import API, World
 
@@ -16,10 +16,6 @@ WORKER = f"{API}/requests"
 
 FRESH_S = 1.0
 """What was read so short a while ago need not be read again: for nodes that are looked at side by side."""
-
-
-REMEMBERED_S = 60.0
-"""What cannot be read for longer counts no more: longer than an API server takes to restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +33,7 @@ TOLD_AFTER_S = 10.0
 class Calls:
     """Knows what is asked, as it was last read.
 
-    If it cannot be read, what was last read counts for a while: a trigger changes no proof, and that there
-    may be another one must keep nobody from being fenced. A power order has to rest on what was read now.
+    If it cannot be read, what was last read counts for a while: `fencer.core.requests.counting`.
 
     Args:
         world: For the requests.
@@ -112,15 +107,10 @@ class Calls:
 
     def of(self, node: str) -> Call:
         """Return what is asked about a node, as far as the policy lets anybody ask."""
-        unread_s = self._world.clock.now_s() - self._answered_s
-        if self._asked is None or unread_s > REMEMBERED_S:
+        if self._asked is None:
             return NO_CALL
         call = call_for(self._about.get(node, ()), self._asked.reservations.get(node, ""))
-        fresh = unread_s <= self._policy.evidence_max_age_s
-        may_stop = fresh and self._policy.remediation is Remediation.STOP
-        if call.strategy is Strategy.STOP and not may_stop:
-            return replace(call, strategy=Strategy.PROVE)
-        return call
+        return counting(call, self._policy, self._world.clock.now_s() - self._answered_s)
 
 
 def _by_node(requests: Sequence[Request]) -> dict[str, list[Request]]:

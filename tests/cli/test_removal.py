@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from fencer.core.model import Cordon
 from fencer.core.requests import Strategy
 from fencer.errors import ClusterProtocol, ClusterUnreachable
 from fencer.ports import Nodes
+from fencer.setup.files import REMEDIATION, packaged
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab, Otherwise
 
@@ -160,6 +162,25 @@ def test_the_admission_policy_goes_also_while_a_fence_stands():
     result = fenced_lab().run(*REMOVE, "--admission-policy")
     assert result.exit_code == 0
     assert "kind: ValidatingAdmissionPolicyBinding\nmetadata:\n  name: fencer-nodes\n" in result.stdout
+
+
+def test_what_lets_others_call_is_taken_back_alone():
+    """All of fencer would go else, with its account and key, on a page that is about requests."""
+    printed = Lab().run(*REMOVE, "--remediation")
+    assert printed.exit_code == 0
+    gone = {(one["kind"], one["metadata"]["name"]) for one in yaml.safe_load_all(printed.stdout) if one}
+    made = yaml.safe_load_all(packaged(REMEDIATION))
+    assert gone == {(one["kind"], one["metadata"]["name"]) for one in made if one["kind"] != "Namespace"}
+
+
+def test_nor_while_a_request_waits_for_fencer():
+    lab = Lab()
+    requests = lab.simulation.requests
+    requests.known = True
+    requests.adopt(requests.make("k8s-2", Strategy.PROVE, "NodeHealthCheck workers"))
+    refused = lab.run(*REMOVE, "--remediation")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "FencerRemediation" in refused.stderr
 
 
 def test_to_remove_and_to_make_a_kubeconfig_are_two_things(tmp_path):

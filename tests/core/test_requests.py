@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.requests import NO_CALL, Call, Progress, Request, Strategy, call_for
+from fencer.core.policy import Policy, Remediation
+from fencer.core.requests import NO_CALL, REMEMBERED_S, Call, Progress, Request, Strategy, call_for, counting
 
 ASKED = Request("medik8s", "k8s-2", "uid-1", "7", "k8s-2", asked_by="NodeHealthCheck workers")
 SECOND = replace(ASKED, namespace="capi", name="machine-2", uid="uid-2", asked_by="")
@@ -99,3 +100,23 @@ def test_in_other_words_the_same_is_no_other_progress():
 )
 def test_all_that_is_asked_amounts_to_one_call(requests, reserved_by, call):
     assert call_for(requests, reserved_by) == call
+
+
+@pytest.mark.parametrize(
+    ("most", "unread_s", "strategy"),
+    [
+        (Remediation.STOP, 0.0, Strategy.STOP),
+        (Remediation.STOP, 10.0, Strategy.STOP),
+        (Remediation.STOP, 10.1, Strategy.PROVE),
+        (Remediation.STOP, REMEMBERED_S, Strategy.PROVE),
+        (Remediation.STOP, REMEMBERED_S + 0.1, None),
+        (Remediation.PROVE, 0.0, Strategy.PROVE),
+    ],
+)
+def test_a_stop_rests_on_what_was_read_now_and_all_else_on_what_was_read_a_minute_ago(
+    most, unread_s, strategy
+):
+    policy = Policy(remediation=most)
+    assert counting(Call(Strategy.STOP, TOLD, reserved_by="nhc"), policy, unread_s).strategy is strategy
+    reserved = Call(reserved_by="nhc")
+    assert counting(reserved, policy, unread_s) == (NO_CALL if strategy is None else reserved)

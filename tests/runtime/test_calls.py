@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.policy import Remediation
-from fencer.core.requests import NO_CALL, Asked, Call, Strategy
+from fencer.core.requests import NO_CALL, REMEMBERED_S, Asked, Call, Strategy
 from fencer.errors import ClusterDenied, ClusterUnreachable, FencerError
-from fencer.runtime.calls import FRESH_S, REMEMBERED_S, TOLD_AFTER_S, Calls
+from fencer.runtime.calls import FRESH_S, TOLD_AFTER_S, Calls
 from tests.core.test_requests import ASKED, STOPS, TOLD
 from tests.runtime.stagehand import ARMED, Stagehand
 
