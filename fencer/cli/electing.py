@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from fencer import DISTRIBUTION
 from fencer.cli.wire import Parts, Wiring
 from fencer.core.election import Holder
 from fencer.core.policy import Mode, Policy
@@ -65,7 +66,7 @@ def elected(wiring: Wiring, parts: Parts, policy: Policy, by: str, reporter: Rep
     asker = wiring.asker(parts.clock, LEARN_S)
     me = Holder(by, _boot(), secrets.token_hex(4))
     campaigns = Campaigns(parts.leases, parts.hypervisors, asker, parts.clock, str(me), _wall)
-    roll = Roll(parts.leases, by, me.instance, version("fencer"), policy)
+    roll = Roll(parts.leases, by, me.instance, version(DISTRIBUTION), policy)
     forwarding = Forwarding(parts.leases, campaigns, tuple(parts.hypervisors), by)
     answers = () if parts.requests is None else (_answers(parts, parts.requests, reporter),)
     steps = (*campaigns.steps(), roll.step, forwarding.step, *(one.step for one in answers))

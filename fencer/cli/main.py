@@ -9,6 +9,7 @@ from functools import partial
 
 import click
 
+from fencer import DISTRIBUTION
 from fencer.cli.render import complain
 from fencer.cli.wire import Wiring
 from fencer.core.text import near, printable
@@ -90,7 +91,7 @@ class Commands(click.Group):
     "  1 refused, or not verifiable\n  2 usage or configuration\n  3 unreachable\n"
     "  130 interrupted\n\n\b\n`fencer check` answers 1 too where something is unreachable.",
 )
-@click.version_option(package_name="fencer", message="fencer %(version)s")
+@click.version_option(package_name=DISTRIBUTION, message="fencer %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Give the pods of a dead node to other nodes, once its hypervisor has proved that it is dead.

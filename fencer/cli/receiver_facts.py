@@ -11,7 +11,7 @@ from fencer.notify.hidden import read_secret
 from fencer.notify.settings import AppriseSettings, WebhookSettings
 from fencer.preflight.facts import ReceiverFacts
 
-INSTALLS = "pip install 'fencer[apprise]'   (into fencer's own environment)"
+INSTALLS = "pip install 'fencer-agent[apprise]'   (into fencer's own environment)"
 
 
 def inspect_receivers(config: Config) -> dict[str, ReceiverFacts]:

@@ -10,6 +10,7 @@ from importlib.metadata import version
 import click
 from click.core import ParameterSource
 
+from fencer import DISTRIBUTION
 from fencer.cli.wire import Parts, Wiring
 from fencer.core.policy import Policy
 from fencer.errors import FencerError
@@ -45,7 +46,7 @@ class Recording:
         """Keep that this command begins, and how careful it is."""
         if self.journal is not None:
             endpoints = tuple(self._parts.hypervisors)
-            self.journal.began(command_name(), version("fencer"), policy, endpoints)
+            self.journal.began(command_name(), version(DISTRIBUTION), policy, endpoints)
 
     def says(self, text: str, *, warning: bool) -> None:
         """Keep what this command says of itself, or of what came of it."""

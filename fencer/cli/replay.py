@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from fencer import DISTRIBUTION
 from fencer.cli.looking_back import day_of, incident_of, journal_of, journal_option, rows, utc
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
@@ -45,7 +46,9 @@ def replay(wiring: Wiring, incident: str, path: Path, journal: Path | None, form
             say(line)
         tell(_told(made, found.id))
     else:
-        emit({"id": found.id, "fencer": version("fencer"), "decisions": [_data(one) for one in made]}, form)
+        emit(
+            {"id": found.id, "fencer": version(DISTRIBUTION), "decisions": [_data(one) for one in made]}, form
+        )
     if not all(one.same for one in made):
         raise click.exceptions.Exit(1)
 
@@ -72,7 +75,9 @@ def _word(body: Any) -> str:
 def _told(made: list[Again], name: str) -> str:
     others = sum(not one.same and one.now is not None for one in made)
     unmade = sum(one.now is None for one in made)
-    parts = [f"{count(len(made), 'decision')} of {clean(name)} by the rules of fencer {version('fencer')}"]
+    parts = [
+        f"{count(len(made), 'decision')} of {clean(name)} by the rules of fencer {version(DISTRIBUTION)}"
+    ]
     if others:
         parts.append(f"{others} {'is' if others == 1 else 'are'} another one")
     if unmade:

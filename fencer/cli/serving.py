@@ -10,6 +10,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+from fencer import DISTRIBUTION
 from fencer.cli.wire import Parts, Wiring
 from fencer.core.policy import Policy
 from fencer.ports import Credential, Reporter, Viewer
@@ -65,7 +66,7 @@ def served(wiring: Wiring, parts: Parts, policy: Policy) -> Iterator[Served]:
         return
     host = wiring.host()
     board = Board(
-        version("fencer"),
+        version(DISTRIBUTION),
         f"fencer@{host}",
         policy,
         API,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from fencer import DISTRIBUTION
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import clean, say, table
@@ -38,7 +39,7 @@ def show(path: Path, form: str) -> None:
         form: ``table``, ``json`` or ``yaml``.
     """
     parts = (
-        ("fencer", "fencer", _installed("fencer")),
+        ("fencer", "fencer", _installed(DISTRIBUTION)),
         ("python", "Python", platform.python_version()),
         ("kubernetes_client", "Kubernetes client", _installed("kubernetes")),
         ("proxmoxer", "proxmoxer", _installed("proxmoxer")),

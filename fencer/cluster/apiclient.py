@@ -12,6 +12,7 @@ import socket
 from typing import Any
 from urllib.parse import urlsplit
 
+from fencer import DISTRIBUTION
 from fencer.bounded import Bounds, bound_answers, bound_stream
 from fencer.cluster.credentials import load_credentials
 from fencer.cluster.fields import shown
@@ -66,7 +67,7 @@ def _made_of(configuration: Any) -> Any:
 
     api = client.ApiClient(configuration)
     believe_own_ca(api)
-    api.user_agent = f"fencer/{importlib.metadata.version('fencer')} ({_process()})"
+    api.user_agent = f"fencer/{importlib.metadata.version(DISTRIBUTION)} ({_process()})"
     return api
 
 

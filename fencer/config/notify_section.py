@@ -193,7 +193,7 @@ class MailSection(_ReceiverSection):
 
 
 class AppriseSection(_ReceiverSection):
-    """Any service that apprise knows: install `fencer[apprise]`."""
+    """Any service that apprise knows: install `fencer-agent[apprise]`."""
 
     type: Annotated[Literal["apprise"], key("The kind of receiver.", example="apprise")]
     urls_file: Annotated[

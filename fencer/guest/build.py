@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Iterator, Sequence
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
+from fencer import DISTRIBUTION
 from fencer.guest.facts import DRAIN_UNIT, UNCORDON_UNIT
 
 SHEBANG = b"#!/usr/bin/env python3\n"
@@ -77,7 +78,7 @@ def version() -> str:
     try:
         project = (_HERE.parent.parent / "pyproject.toml").read_text(encoding="utf-8")
     except OSError:
-        return importlib.metadata.version("fencer")
+        return importlib.metadata.version(DISTRIBUTION)
     found = re.search(r'^version = "(.+)"$', project, re.MULTILINE)
     return found.group(1) if found else "0"
 

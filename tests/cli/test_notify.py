@@ -342,4 +342,4 @@ def test_check_says_if_apprise_is_not_installed(monkeypatch, tmp_path):
     lab = Telling(AppriseSettings("chat", ALL, tmp_path / "urls"))
     [(level, note)] = rows(lab).values()
     assert (level, note) == ("warn", "apprise is not installed: nobody is told this way; fencing goes on")
-    assert "pip install 'fencer[apprise]'" in lab.run("check").stdout
+    assert "pip install 'fencer-agent[apprise]'" in lab.run("check").stdout

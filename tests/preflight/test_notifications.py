@@ -37,7 +37,7 @@ def test_receivers_with_which_nothing_is_wrong_are_one_row():
 
 
 def test_one_that_cannot_be_told_is_a_warning_and_no_failure():
-    trouble = ReceiverFacts("apprise is not installed", "pip install 'fencer[apprise]'")
+    trouble = ReceiverFacts("apprise is not installed", "pip install 'fencer-agent[apprise]'")
     [(level, about, note)] = told(PHONE, MAIL, mail=trouble)
     assert (level, about) == (Level.WARN, "mail")
     assert note == "apprise is not installed: nobody is told this way; fencing goes on"

@@ -20,7 +20,7 @@ LOCK = {package["name"]: package for package in tomllib.loads((CHECKOUT / "uv.lo
 
 def needed_at_run_time():
     """Follow fencer's own dependencies and extras through the lock, on all systems."""
-    fencer = LOCK["fencer"]
+    fencer = LOCK["fencer-agent"]
     extras = [one for many in fencer.get("optional-dependencies", {}).values() for one in many]
     left, found = [*fencer["dependencies"], *extras], set()
     while left:

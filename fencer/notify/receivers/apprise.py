@@ -119,7 +119,7 @@ class Apprise:
             ended = str(error)
         else:
             if code == _NOT_INSTALLED:
-                raise ReceiverError("apprise is not installed: pip install 'fencer[apprise]'")
+                raise ReceiverError("apprise is not installed: pip install 'fencer-agent[apprise]'")
             other = [line for line in said if _answer(line) is None]
             last = shown(other[-1].decode(errors="replace"), hide, _SHOWN_BYTES) if other else ""
             ended = f"apprise ended with {code}" + (f": {last}" if last else "")

@@ -238,7 +238,9 @@ def child_that(folder: Path, script: str) -> Path:
 
 def test_if_it_is_not_installed_it_is_said_how(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(without_apprise(tmp_path)))
-    with pytest.raises(ReceiverError, match=r"^apprise is not installed: pip install 'fencer\[apprise\]'$"):
+    with pytest.raises(
+        ReceiverError, match=r"^apprise is not installed: pip install 'fencer-agent\[apprise\]'$"
+    ):
         telling(tmp_path, "json://127.0.0.1:1").send([message()])
 
 
