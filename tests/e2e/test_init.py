@@ -19,13 +19,14 @@ pytestmark = pytest.mark.usefixtures("sound")
 
 
 @contextmanager
-def observing(operator: Operator, config: Path) -> Iterator[Path]:
-    """Run an agent that writes nothing; yield its log."""
+def watching(operator: Operator, config: Path) -> Iterator[Path]:
+    """Run the agent; yield its log, once it has begun."""
     log_file = config.with_suffix(".log")
     with log_file.open("w") as log:
         words = [*operator.program, "watch", "-c", str(config)]
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
+        wait_until(lambda: 'text="watching' in log_file.read_text(), "its start")
         yield log_file
     finally:
         process.terminate()
@@ -60,20 +61,19 @@ def test_set_up_by_one_command_observed_and_armed_by_one_word(
 
     name = lab.busiest()
     afterwards.callback(lab.bring_back, name)
-    with observing(operator, path) as log:
-        wait_until(
-            lambda: " watching " in log.read_text() or 'text="watching' in log.read_text(), "its start"
-        )
+    with watching(operator, path) as log:
         seen_alive(lab, name)
         lab.nodes[name].guest.destroy()
         wait_until(lambda: "would fence now: " in log.read_text(), "what it would do")
         stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=3.0)
+    lab.bring_back(name)
 
     path.write_text(path.read_text().replace("mode: observe", "mode: armed"))
-    with operator.watching(path):
+    with watching(operator, path):
+        seen_alive(lab, name)
+        lab.nodes[name].guest.destroy()
         wait_until(lambda: lab.is_fenced(name), f"fence of {name}")
         lab.wait_elsewhere(name)
         lab.bring_back(name)
-        wait_until(
-            lambda: not lab.is_fenced(name) and not lab.is_cordoned(name), f"end of the fence of {name}"
-        )
+        wait_until(lambda: not lab.is_fenced(name), f"end of the fence of {name}")
+        wait_until(lambda: not lab.is_cordoned(name), f"end of the cordon of {name}")
