@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from fencer.cli.options import root_option
 from fencer.cli.render import clean, say, say_file
 
 
@@ -18,7 +21,8 @@ from fencer.cli.render import clean, say, say_file
     help="As root, on the guests' host: put it into /etc/libvirt/hooks/qemu.d.",
 )
 @click.option("--remove", is_flag=True, help="As root: take it away. No guest needs it.")
-def libvirt(*, install: bool, remove: bool) -> None:
+@root_option
+def libvirt(*, install: bool, remove: bool, root: Path) -> None:
     """Print the hook that wakes the agent of a libvirt host the moment a guest ends, or install it.
 
     It only wakes the agents on its own host; libvirt's own events reach every agent, a little later.
@@ -31,5 +35,5 @@ def libvirt(*, install: bool, remove: bool) -> None:
     if not install and not remove:
         say_file(packaged(libvirt_hook.HOOK).decode())
         return
-    for done in libvirt_hook.install() if install else libvirt_hook.remove():
+    for done in libvirt_hook.install(root) if install else libvirt_hook.remove(root):
         say(clean(done))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fencer.cli.options import root_option
 from fencer.cli.render import clean, complain, say, say_file
 
 
@@ -28,7 +29,8 @@ from fencer.cli.render import clean, complain, say, say_file
     metavar="FILE",
     help="The fencer that the units start.",
 )
-def systemd(*, install: bool, remove: bool, instances: bool, program: Path | None) -> None:
+@root_option
+def systemd(*, install: bool, remove: bool, instances: bool, program: Path | None, root: Path) -> None:
     """Print the unit of the agent, with the path of the fencer that runs; with --install put it in place.
 
     The agent has a user of its own, and sees no home folders. So the program must be where everybody may
@@ -43,9 +45,9 @@ def systemd(*, install: bool, remove: bool, instances: bool, program: Path | Non
     if remove:
         if install or instances or program is not None:
             raise click.UsageError("--remove takes all units away, and goes with no other option.")
-        for done in units.remove():
+        for done in units.remove(root):
             say(clean(done))
-        if left := units.left():
+        if left := units.left(root):
             say("left, because people and agents wrote there; to remove it as well:")
             for line in left:
                 say(f"  {line}")
@@ -55,7 +57,7 @@ def systemd(*, install: bool, remove: bool, instances: bool, program: Path | Non
         if instances:
             raise click.UsageError("--install puts both units in place: leave out --instances.")
         refuse_unreachable(started)
-        for done in units.install(started):
+        for done in units.install(started, root):
             say(clean(done))
         say("once /etc/fencer/config.yaml is there: systemctl enable --now fencer")
         return

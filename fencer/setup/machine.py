@@ -11,6 +11,8 @@ from pathlib import Path
 from fencer.core.text import printable
 from fencer.errors import ConfigError
 
+OLD = ".old"
+"""After the name of a file that was replaced."""
 PATIENCE_S = 60.0
 """For `useradd`, `systemctl`; stopping an agent takes up to 30 s."""
 
@@ -48,7 +50,7 @@ def put(path: Path, content: bytes, mode: int = 0o644) -> str:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         changed = before is not None and before != content
         if changed:
-            path.replace(path.with_name(f"{path.name}.old"))
+            path.replace(path.with_name(path.name + OLD))
         draft = path.with_name(f".{path.name}.new")
         draft.write_bytes(content)
         draft.chmod(mode)
@@ -56,7 +58,7 @@ def put(path: Path, content: bytes, mode: int = 0o644) -> str:
     except OSError as error:
         raise ConfigError(f"{shown}: cannot be written: {error.strerror}") from error
     if changed:
-        return f"{shown}: replaced; the one before is {printable(path.name)}.old"
+        return f"{shown}: replaced; the one before is {printable(path.name)}{OLD}"
     return f"{shown}: {'written' if before is None else 'its mode is right again'}"
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from fencer.core.text import printable
 from fencer.errors import ConfigError
 from fencer.setup.files import packaged
-from fencer.setup.machine import put, refuse_unless_root, run, take_away
+from fencer.setup.machine import OLD, put, refuse_unless_root, run, take_away
 
 UNIT, INSTANCES = "fencer.service", "fencer@.service"
 USER = "fencer"
@@ -107,7 +107,9 @@ def remove(root: Path = HERE) -> Iterator[str]:
 
 def left(root: Path = HERE) -> tuple[str, ...]:
     """Return what `remove` leaves, as the lines that take it away, too."""
-    lines = [f"rm -r /{folder}" for folder in (_CONFIGURATION, _STATE) if (root / folder).exists()]
+    old = [_OURS / f"{name}{OLD}" for name in (UNIT, INSTANCES)]
+    lines = [f"rm /{file}" for file in old if (root / file).exists()]
+    lines += [f"rm -r /{folder}" for folder in (_CONFIGURATION, _STATE) if (root / folder).exists()]
     return (*lines, *([f"userdel {USER}"] if _owner(root) else []))
 
 
