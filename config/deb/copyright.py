@@ -43,9 +43,11 @@ def _paragraph(name: str, installed: Distribution, folder: Path) -> str:
     if expression is None:
         raise SystemExit(f"{name}: its licence is not known: see tests/supply/licences.py")
     tops = {str(file).split("/")[0] for file in installed.files or () if not str(file).startswith("..")}
-    kept = sorted(f"usr/lib/fencer/{top}{'/*' if (folder / top).is_dir() else ''}" for top in tops)
+    kept = sorted(
+        f"usr/lib/fencer/{top}{'/*' if (folder / top).is_dir() else ''}" for top in tops if top != "bin"
+    )
     texts = "\n\n".join(
-        f"{file.name}:\n\n{Path(str(file.locate())).read_text(encoding='utf-8')}"
+        f"{file.name}:\n\n{_known(Path(str(file.locate())).read_text(encoding='utf-8'))}"
         for file in sorted(installed.files or (), key=str)
         if ".dist-info/" in str(file) and _TEXTS.search(str(file))
     )
@@ -59,6 +61,12 @@ def _paragraph(name: str, installed: Distribution, folder: Path) -> str:
         f"License: {name}-{installed.version}\nComment: {name} {installed.version}, by its metadata {expression}\n\n"
         f"License: {name}-{installed.version}\n{_indented(texts)}\n"
     )
+
+
+def _known(text: str) -> str:
+    """Name a text that is on each Debian system already."""
+    whole = "Apache License" in text and "END OF TERMS AND CONDITIONS" in text
+    return "The Apache License 2.0: /usr/share/common-licenses/Apache-2.0" if whole else text
 
 
 def _indented(text: str) -> str:
