@@ -26,8 +26,10 @@ _APACHE = """\
 License: Apache-2.0
  On Debian systems the text of the Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0.
 """
-_COPYRIGHT = re.compile(r"^\W*(copyright\b(?: \(c\)|:)? *(?=.*(?:\d{4}|©|\(c\))).+|©.+)$", re.IGNORECASE | re.MULTILINE)
-_TEXTS = re.compile(r"(^|/)(LICEN[CS]E|COPYING|NOTICE|AUTHORS)[\w.-]*$", re.IGNORECASE)
+_COPYRIGHT = re.compile(
+    r"^\W*(copyright\b(?: \(c\)|:)? *(?=.*(?:\d{4}|©|\(c\))).+|©.+)$", re.IGNORECASE | re.MULTILINE
+)
+_TEXTS = re.compile(r"(^|/)(LICEN[CS]E|COPYING|NOTICE)[\w.-]*$", re.IGNORECASE)
 
 
 def paragraphs(folder: Path) -> Iterator[str]:
@@ -65,7 +67,7 @@ def _paragraph(name: str, installed: Distribution, folder: Path) -> str:
 
 def _known(text: str) -> str:
     """Name a text that is on each Debian system already."""
-    whole = "Apache License" in text and "END OF TERMS AND CONDITIONS" in text
+    whole = "Apache License" in text and "TERMS AND CONDITIONS FOR USE" in text
     return "The Apache License 2.0: /usr/share/common-licenses/Apache-2.0" if whole else text
 
 
