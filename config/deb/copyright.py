@@ -19,8 +19,8 @@ _OWN = "fencer-agent"
 _HEAD = """\
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: fencer
-Comment: The package brings its libraries, so that it is the same on each Debian. They lie in /usr/lib/fencer, as
- they were published; the texts below are theirs.
+Comment: The package brings its libraries, so that it is the same on each Debian. They lie in /usr/lib/fencer,
+ as they were published; the texts below are theirs.
 """
 _APACHE = """\
 License: Apache-2.0
@@ -57,11 +57,18 @@ def _paragraph(name: str, installed: Distribution, folder: Path) -> str:
         texts = f"As its metadata tell: {expression}. They have no text of it."
     holders = list(dict.fromkeys(match[1].strip() for match in _COPYRIGHT.finditer(texts)))
     holders = holders or [f"the authors of {name}: {installed.metadata.get('Author') or 'see its home page'}"]
-    listed = "\n".join(f" {line}" for line in kept)
-    return (
-        f"Files:\n{listed}\nCopyright:\n" + "\n".join(f" {' '.join(one.split())}" for one in holders) + "\n"
-        f"License: {name}-{installed.version}\nComment: {name} {installed.version}, by its metadata {expression}\n\n"
-        f"License: {name}-{installed.version}\n{_indented(texts)}\n"
+    own = f"{name}-{installed.version}"
+    return "\n".join(
+        (
+            *("Files:", *(f" {line}" for line in kept)),
+            *("Copyright:", *(f" {' '.join(one.split())}" for one in holders)),
+            f"License: {own}",
+            f"Comment: {name} {installed.version}, by its metadata {expression}",
+            "",
+            f"License: {own}",
+            _indented(texts),
+            "",
+        )
     )
 
 

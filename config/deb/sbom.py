@@ -1,4 +1,4 @@
-"""Makes the list of what is in the package out of that of the lock: `sbom.py MODULES < SBOM`, CycloneDX in JSON.
+"""Makes the list of what is in the package out of that of the lock: `sbom.py MODULES < SBOM`, CycloneDX.
 
 The same lock gives the same bytes: its date is SOURCE_DATE_EPOCH, its number comes from its content.
 """
