@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from fencer.cli import completing
 from fencer.cli.render import Cell, clean, paragraph, say, table, tell
 from fencer.cli.story import board, ending, ending_alone, is_aside, line
 from fencer.cli.wire import Wiring
@@ -57,7 +58,7 @@ class Playback:
     short_help="Play a story in a simulated world; needs no cluster.",
     epilog="\b\nExamples:\n  fencer demo\n  fencer demo nic-off\n  fencer demo vm-stopped -o json | tail -1",
 )
-@click.argument("scenario", required=False, default=DEFAULT)
+@click.argument("scenario", required=False, default=DEFAULT, shell_complete=completing.scenarios)
 @click.option(
     "-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", show_default=True,
     help="json: one object per line for each event; the last one sums up.",

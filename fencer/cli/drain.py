@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fencer.cli import completing
 from fencer.cli.by_hand import consent, refuse_without_person
 from fencer.cli.endless import even_if_blocked_option, refuse_endless
 from fencer.cli.options import config_option, timeout_option, yes_option
@@ -50,7 +51,7 @@ WHY = {
     "\n"
     "Pods of DaemonSets, static pods and finished pods stay, as with kubectl's --ignore-daemonsets.",
 )
-@click.argument("nodes", nargs=-1, metavar="NODE...")
+@click.argument("nodes", nargs=-1, metavar="NODE...", shell_complete=completing.nodes)
 @host_option
 @config_option
 @dry_run_option

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import click
 
-from fencer.cli import living
+from fencer.cli import completing, living
 from fencer.cli.by_hand import consent, refuse_without_person
 from fencer.cli.options import READ_LATER, config_option, timeout_option, yes_option
 from fencer.cli.outlook import SHOWN, say_verdict
@@ -52,7 +52,7 @@ UNSEEN = frozenset({What.MAY_BLOCK, What.MAY_DISRUPT})
     epilog="\b\nExamples:\n  fencer drill k8s-2 --dry-run\n  fencer drill k8s-2\n"
     "  fencer drill k8s-2 --report drill.html",
 )
-@click.argument("node", metavar="NODE")
+@click.argument("node", metavar="NODE", shell_complete=completing.nodes)
 @config_option
 @dry_run_option
 @yes_option

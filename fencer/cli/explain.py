@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from fencer.cli import completing
 from fencer.cli.judged import as_data, locally
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
@@ -29,7 +30,7 @@ GUEST_RUNS = "guest runs"
     short_help="Explain why a node is fenced, or not.",
     epilog="\b\nExamples:\n  fencer explain k8s-4\n  fencer explain k8s-4 -o json",
 )
-@click.argument("node")
+@click.argument("node", shell_complete=completing.nodes)
 @config_option
 @output_option("text", "json", "yaml")
 @click.pass_obj

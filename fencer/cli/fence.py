@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fencer.cli import completing
 from fencer.cli.by_hand import Task, consent, refuse_without_person, task_for
 from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
 from fencer.cli.render import clean, paragraph, say, tell
@@ -32,7 +33,7 @@ BACK = frozenset({Verdict.RECOVERING, Verdict.UNFENCE})
     "  fencer fence k8s-2 --guest home/102\n"
     "  fencer fence k8s-2 --confirm-guest-off 'pve2 has no power, I am standing at it'",
 )
-@click.argument("node", required=False)
+@click.argument("node", required=False, shell_complete=completing.nodes)
 @click.option(
     "--guest",
     metavar="[ENDPOINT/]VMID|UUID|NAME",

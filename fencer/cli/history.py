@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from fencer.cli import completing
 from fencer.cli.looking_back import (
     Since,
     as_data,
@@ -45,11 +46,11 @@ PROVED = frozenset({"TaintNode", "StopGuest", "DiscardSaved", "UntaintNode"})
     epilog="\b\nExamples:\n  fencer history\n  fencer history 5a5ca47e\n"
     "  fencer history --since 7d --node k8s-2",
 )
-@click.argument("incident", required=False, metavar="[INCIDENT]")
+@click.argument("incident", required=False, metavar="[INCIDENT]", shell_complete=completing.incidents)
 @config_option
 @journal_option
 @click.option("--since", type=Since(), metavar="TIME", help="Only what went on since: 12h, 7d, or a day.")
-@click.option("--node", metavar="NODE", help="Only of this node.")
+@click.option("--node", metavar="NODE", shell_complete=completing.nodes, help="Only of this node.")
 @click.option("--all", "everything", is_flag=True, help="Also what passed by itself, and all that is kept.")
 @output_option("table", "json", "yaml")
 @click.pass_obj

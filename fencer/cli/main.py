@@ -10,6 +10,7 @@ from functools import partial
 import click
 
 from fencer import DISTRIBUTION
+from fencer.cli import completing
 from fencer.cli.render import complain
 from fencer.cli.wire import Wiring
 from fencer.core.text import near, printable
@@ -59,7 +60,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; of one that does not exist, say which may be meant: not every click does."""
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
+        wrong = args[0] not in COMMANDS and not args[0].startswith("-")
+        if wrong and not ctx.resilient_parsing:  # a shell that completes is given nothing, not told off
             ctx.fail(f"{printable(args[0])}: no such command{near(args[0], COMMANDS) or '.'}")
         return super().resolve_command(ctx, args)
 
@@ -111,7 +113,10 @@ def main(wiring: Wiring | None = None) -> None:
     Args:
         wiring: Builds what commands work with; None: the real parts.
     """
-    sys.exit(streams.run("fencer", partial(cli, prog_name="fencer", obj=wiring)))
+    command = partial(cli, prog_name="fencer", complete_var=completing.ASKED_BY, obj=wiring)
+    if completing.is_asked():
+        command = partial(completing.answer, command)
+    sys.exit(streams.run("fencer", command))
 
 
 if __name__ == "__main__":

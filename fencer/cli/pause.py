@@ -17,6 +17,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from fencer.cli import completing
 from fencer.cli.options import READ_LATER, Decorator, config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import clean, complain, paragraph, say
@@ -154,7 +155,7 @@ class Target:
     epilog="\b\nExamples:\n  fencer pause --for 2h --why 'storage work'\n"
     "  fencer pause k8s-2 --why 'moving its disks'\n  fencer resume",
 )
-@click.argument("node", required=False)
+@click.argument("node", required=False, shell_complete=completing.nodes)
 @click.option(
     "--for",
     "span_s",
@@ -215,7 +216,7 @@ def pause(
     short_help="End a pause.",
     epilog="\b\nExamples:\n  fencer resume\n  fencer resume k8s-2",
 )
-@click.argument("node", required=False)
+@click.argument("node", required=False, shell_complete=completing.nodes)
 @_way_options
 @click.pass_context
 def resume(
@@ -265,7 +266,7 @@ def _target(
         ConfigError: it leads to another cluster; or there is no kubeconfig, or no such node.
         ClusterError: nobody answers there.
     """
-    file = _usable(kubeconfig)
+    file = usable(kubeconfig)
     try:
         pauser = wiring.pauser(ClusterSettings(file, context, borrowed=True))
         uid = pauser.cluster_uid()
@@ -292,7 +293,7 @@ def _target(
     return target
 
 
-def _usable(kubeconfig: Path | None) -> Path:
+def usable(kubeconfig: Path | None) -> Path:
     """Return the kubeconfig that kubectl would use, if it is one.
 
     Raises:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from fencer.cli import completing
 from fencer.cli.asking import asking
 from fencer.cli.options import config_option, output_option, timeout_option
 from fencer.cli.output import emit
@@ -53,7 +54,7 @@ NOT_JUDGED = "Not judged: affinity, topology spread, node selectors, tolerations
     epilog="\b\nExamples:\n  fencer plan k8s-2\n  fencer plan k8s-2 k8s-3 --delete-emptydir-data\n"
     "  fencer plan k8s-2 -o json | jq '.findings[] | select(.severity == \"blocks\")'",
 )
-@click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
+@click.argument("nodes", nargs=-1, required=True, metavar="NODE...", shell_complete=completing.nodes)
 @config_option
 @output_option("table", "json", "yaml")
 @force_option

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import click
 
+from fencer.cli import completing
 from fencer.cli.options import Decorator
 from fencer.cli.recording import Recording, recording
 from fencer.cli.render import clean, tell
@@ -85,6 +86,7 @@ parallel_option: Decorator = click.option(
 host_option: Decorator = click.option(
     "--host",
     metavar="HOST",
+    shell_complete=completing.hosts,
     help="All nodes whose guests are on this host (or ENDPOINT/HOST), instead of nodes by name.",
 )
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from fencer import DISTRIBUTION
+from fencer.cli import completing
 from fencer.cli.looking_back import day_of, incident_of, journal_of, journal_option, rows, utc
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
@@ -25,7 +26,7 @@ from fencer.wording.reports import decision_text
     short_help="Judge a recorded incident again, by today's rules.",
     epilog="\b\nExamples:\n  fencer replay 5a5ca47e\n  fencer replay last -o json",
 )
-@click.argument("incident")
+@click.argument("incident", shell_complete=completing.incidents)
 @config_option
 @journal_option
 @output_option("table", "json", "yaml")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from fencer.cli import completing
 from fencer.cli.looking_back import incident_of, journal_of, journal_option, rows
 from fencer.cli.options import config_option
 from fencer.cli.planned import SURVEY_S
@@ -43,7 +44,7 @@ class Untaken(Unwritten):
     short_help="Explain one incident: a page for people, or Markdown for a ticket.",
     epilog="\b\nExamples:\n  fencer report 5a5ca47e --html incident.html\n  fencer report --last --md",
 )
-@click.argument("incident", required=False, metavar="[INCIDENT]")
+@click.argument("incident", required=False, metavar="[INCIDENT]", shell_complete=completing.incidents)
 @click.option("--last", is_flag=True, help="The newest incident.")
 @click.option(
     "--html", "page", metavar="FILE", help="Write one HTML file that needs no network; -: to stdout."

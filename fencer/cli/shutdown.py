@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from fencer.cli import completing
 from fencer.cli.by_hand import consent, refuse_without_person
 from fencer.cli.drain import drain_options, drain_plan, refuse_barred, refuse_without_right, standing
 from fencer.cli.endless import even_if_blocked_option, refuse_endless
@@ -49,7 +50,7 @@ DRAINS = ("agent", "guest", "none")
     epilog="\b\nExamples:\n  fencer shutdown k8s-2\n  fencer shutdown k8s-2 --stop-after 180\n"
     "  fencer shutdown --host pve2\n  fencer start k8s-2",
 )
-@click.argument("nodes", nargs=-1, metavar="NODE...")
+@click.argument("nodes", nargs=-1, metavar="NODE...", shell_complete=completing.nodes)
 @host_option
 @config_option
 @dry_run_option

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fencer.cli import completing
 from fencer.cli.by_hand import consent, refuse_without_person
 from fencer.cli.options import config_option, timeout_option, yes_option
 from fencer.cli.planned import (
@@ -34,7 +35,7 @@ from fencer.wording.reasons import change, says
     short_help="Start a node that was shut down, and take its cordon off.",
     epilog="\b\nExamples:\n  fencer start k8s-2\n  fencer start --host pve2",
 )
-@click.argument("nodes", nargs=-1, metavar="NODE...")
+@click.argument("nodes", nargs=-1, metavar="NODE...", shell_complete=completing.nodes)
 @host_option
 @config_option
 @dry_run_option

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from fencer.cli import completing
 from fencer.cli.judged import as_data, fence_cell, locally, ready_cell, state_cell
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
@@ -85,9 +86,14 @@ class Asked:
     "  fencer status -o json | jq '.nodes[] | select(.fenced)'\n\n\b\n"
     "Exit code 3: an endpoint does not answer. What is known is shown all the same.",
 )
-@click.argument("node", required=False)
+@click.argument("node", required=False, shell_complete=completing.nodes)
 @click.option("-l", "--selector", "labels", metavar="SELECTOR", help="Nodes by their labels, as in kubectl.")
-@click.option("--host", metavar="HOST", help="Nodes whose guests are on this host (or ENDPOINT/HOST).")
+@click.option(
+    "--host",
+    metavar="HOST",
+    shell_complete=completing.hosts,
+    help="Nodes whose guests are on this host (or ENDPOINT/HOST).",
+)
 @click.option("--all", "every", is_flag=True, help=f"Show healthy nodes, too, of more than {FLEET} nodes.")
 @config_option
 @output_option("table", "wide", "json", "yaml")

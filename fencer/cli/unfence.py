@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fencer.cli import completing
 from fencer.cli.by_hand import Task, consent, refuse_without_person, task_for
 from fencer.cli.options import config_option, dry_run_option, timeout_option, why_option, yes_option
 from fencer.cli.render import clean, paragraph, say, tell
@@ -28,7 +29,7 @@ PLAN = (
     epilog="\b\nExamples:\n  fencer unfence k8s-2\n"
     "  fencer unfence k8s-2 --same-boot 'unmounted all volumes in it by hand'",
 )
-@click.argument("node")
+@click.argument("node", shell_complete=completing.nodes)
 @config_option
 @dry_run_option
 @yes_option

@@ -100,6 +100,26 @@ def entries(
             yield entry
 
 
+def newest_incidents(path: Path, most: int) -> Sequence[tuple[str, str, str]]:
+    """Return the newest incidents, newest first: id, node, and when their newest row was written.
+
+    Args:
+        path: The file.
+        most: So many.
+
+    Raises:
+        JournalError: it is not there, or cannot be read.
+    """
+    asked = """
+        SELECT incident, node, at FROM rows
+        JOIN (SELECT max(number) AS newest FROM rows WHERE incident != ''
+              GROUP BY incident ORDER BY newest DESC LIMIT ?)
+        ON number = newest ORDER BY number DESC
+    """
+    with reading(path) as database:
+        return [(str(one), str(node), str(at)) for one, node, at in database.execute(asked, (most,))]
+
+
 def oldest(path: Path) -> datetime | None:
     """Return when the oldest row was written; None: there is none.
 
