@@ -192,7 +192,8 @@ def test_whichever_call_fails_first_the_server_is_named_with_why_and_what_to_try
 
 def test_who_begins_again_is_the_same_process_with_the_same_words():
     code = (
-        "import os, sys; from fencer.cli.wire import Wiring; print(os.getpid(), *sys.orig_argv[1:], flush=True);"
+        "import os, sys; from fencer.cli.wire import Wiring;"
+        "print(os.getpid(), *sys.orig_argv[1:], flush=True);"
         "os.environ.setdefault('TURN', '') or (os.environ.update(TURN='2') or Wiring().begin_again())"
     )
     words = [sys.executable, "-X", "utf8", "-c", code, "watch"]
