@@ -186,6 +186,16 @@ class Wiring:
 
         return KubernetesCluster(_there(config.kubernetes))
 
+    def admin_cluster(self, settings: ClusterSettings) -> Cluster:
+        """Build the way to the cluster with an administrator's kubeconfig.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used.
+        """
+        from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - the client is heavy
+
+        return KubernetesCluster(_there(settings))
+
     def pauser(self, settings: ClusterSettings) -> Pauser:
         """Build what writes a pause, with a person's own kubeconfig.
 
