@@ -1,7 +1,7 @@
 """The package under a real systemd: an agent of Debian 12 lives through all that happens to a service.
 
-systemd is process 1 of namespaces of its own over a clean root, with this machine's network. A real API server
-is the fenced cluster, libvirt's test driver the hypervisor. In the end Debian becomes 13 around the agent.
+systemd is process 1 of namespaces of its own over a clean root, with this machine's network. A real API
+server is the fenced cluster, libvirt's test driver the hypervisor. In the end Debian becomes 13 around the agent.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _reloads(host: Host, api: ControlPlane) -> None:
     """A right configuration is taken over by the same process; a wrong one changes nothing."""
     pid = host.pid()
     good = _configuration(api)
-    host.write(_CONFIG, json.dumps({**good, "policy": {"poll_s": 8}}))
+    host.write(_CONFIG, json.dumps({**good, "policy": {"poll_s": 1}}))
     host.run("systemctl reload fencer")
     host.wait_told("begins again, with the configuration as it is now")
     host.wait_told("watching https://", 3)
