@@ -12,7 +12,6 @@ from typing import Any
 from fencer.cli.asked import Person
 from fencer.cli.render import clean
 from fencer.config.settings import Config, Endpoint, LibvirtEndpoint, ProxmoxEndpoint, VirtualBoxEndpoint
-from fencer.config.texts import is_endpoint_name
 from fencer.core.text import listing, printable
 from fencer.errors import ConfigError
 from fencer.setup import pve, surroundings
@@ -104,6 +103,8 @@ def chosen(person: Person, wish: Wish, path: Path, config: Config | None) -> Cho
         ConfigError: there is none, or what was said does not fit.
         HypervisorError: Proxmox could not be asked.
     """
+    from fencer.config.texts import is_endpoint_name  # noqa: PLC0415 - pydantic
+
     if wish.name is not None and not is_endpoint_name(wish.name):
         raise ConfigError(f"--name: {printable(wish.name)!r}: take lower-case letters, digits, dashes")
     known = _known(wish, path, config)
@@ -276,5 +277,7 @@ def _remarks(cluster: pve.Pve) -> tuple[str, ...]:
 
 
 def _endpoint_name(text: str) -> str:
+    from fencer.config.texts import is_endpoint_name  # noqa: PLC0415 - pydantic
+
     name = re.sub(r"[^a-z0-9-]+", "-", text.lower()).strip("-")
     return name if is_endpoint_name(name) else "pve"

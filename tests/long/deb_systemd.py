@@ -1,6 +1,6 @@
 """The package under a real systemd: an agent of Debian 12 lives through all that happens to a service.
 
-systemd is process 1 of namespaces of its own over a clean root, with this machine's network; a real API
+systemd is process 1 of namespaces of its own over a clean root, with this machine's network. A real API
 server is the fenced cluster, libvirt's test driver the hypervisor. In the end Debian becomes 13 around it.
 """
 
@@ -88,7 +88,9 @@ class Host:
         with self._log.open("a") as log:
             log.write(f"\n# {command}\n{told}")
         if code is not None and ended != str(code):
-            raise StepFailed(f"{command}: exit code {ended}, not {code}: {said[-500:]}")
+            raise StepFailed(
+                f"{command}: exit code {ended}, not {code}: {said[-500:]}; {self.journal()[-500:]}"
+            )
         return said
 
     def write(self, path: str, text: str) -> None:
@@ -177,7 +179,7 @@ def _reloads(host: Host, api: ControlPlane) -> None:
     """A right configuration is taken over by the same process; a wrong one changes nothing."""
     pid = host.pid()
     good = _configuration(api)
-    host.write(_CONFIG, json.dumps({**good, "policy": {"poll_s": 3}}))
+    host.write(_CONFIG, json.dumps({**good, "policy": {"poll_s": 1}}))
     host.run("systemctl reload fencer")
     host.wait_told("begins again, with the configuration as it is now")
     host.wait_told("watching https://", 3)
@@ -198,7 +200,7 @@ def _crashes(host: Host) -> None:
     for signal, told in (("KILL", ""), ("ABRT", "Fatal Python error: Aborted")):
         before = host.pid()
         host.run(f"kill -{signal} {before}")
-        host.wait(lambda before=before: host.pid() not in {0, before}, "another process")  # type: ignore[misc]
+        host.wait(lambda before=before: host.pid() not in {0, before}, "another process")  # type: ignore[misc]  # a default that binds
         host.wait_active()
         host.wait_told(told)
     _is(host.shown("NRestarts"), "2")
