@@ -34,6 +34,21 @@ def check(wiring: Wiring, path: Path, form: str) -> None:
 
     It changes nothing. Exit code 0: ready; 1: something fails; 2: the configuration itself is wrong.
     """
+    if not checked(wiring, path, form):
+        raise click.exceptions.Exit(1)
+
+
+def checked(wiring: Wiring, path: Path, form: str) -> bool:
+    """Check everything, and show what was found; return whether nothing fails.
+
+    Args:
+        wiring: Builds what is asked.
+        path: The configuration.
+        form: ``table``, ``json`` or ``yaml``.
+
+    Raises:
+        click.exceptions.Exit: the configuration itself is wrong, as was shown.
+    """
     try:
         config = wiring.load(path)
     except ConfigError as error:
@@ -49,8 +64,7 @@ def check(wiring: Wiring, path: Path, form: str) -> None:
         facts = collect(path, config, wiring, Quiet())
     report = Report(path, config.policy.mode, tuple(judge(facts)))
     show(report, form)
-    if report.failed:
-        raise click.exceptions.Exit(1)
+    return not report.failed
 
 
 def show(report: Report, form: str) -> None:

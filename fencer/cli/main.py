@@ -19,6 +19,7 @@ from fencer.guest import streams
 
 COMMANDS = {
     "demo": "fencer.cli.demo:demo",
+    "init": "fencer.cli.init:init",
     "check": "fencer.cli.check:check",
     "watch": "fencer.cli.watch:watch",
     "status": "fencer.cli.status:status",

@@ -80,10 +80,11 @@ def hook(  # noqa: PLR0913 - one for each option
     from fencer.setup.hook import make_plan  # noqa: PLC0415 - as others are
 
     plan = make_plan(_numbers(vmids), storage, replace=replace, copy=copy, etc_pve=etc_pve)
-    _install(plan, only_print=only_print)
+    install_hook(plan, only_print=only_print)
 
 
-def _install(plan: Plan, *, only_print: bool) -> None:
+def install_hook(plan: Plan, *, only_print: bool) -> None:
+    """Carry a plan out, or print it; say what is done."""
     from fencer.setup.hook import carry_out  # noqa: PLC0415 - as others are
 
     # To stderr: stdout may be piped into a shell.

@@ -237,12 +237,11 @@ def _make(
     from fencer.setup.kubernetes import kubeconfig, revoking  # noqa: PLC0415 - only where it runs
 
     settings = ClusterSettings(admin, context, (server,) if server else (), borrowed=True)
-    made_for = f"{socket.gethostname()}:{output.absolute()}"
-    issued = issue_token(settings, namespace, hours * HOUR_S, made_for, time.sleep)
+    issued = issue_token(settings, namespace, hours * HOUR_S, made_for(output), time.sleep)
     url = server or issued.server
     text = kubeconfig(url, issued.token, issued.ca_pem, issued.tls_server_name)
     try:
-        missing = _tried(text)
+        missing = tried(text)
         before = _bound_before(output)
         write_private(output, text)
     except FencerError:
@@ -266,6 +265,11 @@ def _make(
         raise click.exceptions.Exit(1)
 
 
+def made_for(output: Path) -> str:
+    """Name a kubeconfig for people who look at what its token is bound to."""
+    return f"{socket.gethostname()}:{output.absolute()}"
+
+
 def _bound_before(output: Path) -> str:
     """Return the Secret that the token of a file which is replaced is bound to; empty: there is none."""
     from fencer.cluster.own import bound_to  # noqa: PLC0415 - the client is heavy
@@ -277,7 +281,7 @@ def _bound_before(output: Path) -> str:
         return ""
 
 
-def _tried(text: str) -> tuple[str, ...]:
+def tried(text: str) -> tuple[str, ...]:
     """Go in with the new kubeconfig once; return the rights that are missing.
 
     Raises:

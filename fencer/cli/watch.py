@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from math import inf
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -22,13 +20,14 @@ from fencer.cli.notifying import notified
 from fencer.cli.options import config_option
 from fencer.cli.recording import Recording, recording
 from fencer.cli.serving import Served, served
+from fencer.cli.signalled import Stop, until_signalled
 from fencer.cli.wire import Parts, Wiring, connected
 from fencer.config.settings import Config, PreStop
 from fencer.core.model import Reason
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError, HypervisorUnreachable
 from fencer.planned.hook import HookDrains, Request, drain_for
-from fencer.ports import Clock, ClusterInfo, Reporter, Viewer
+from fencer.ports import ClusterInfo, Reporter, Viewer
 from fencer.preflight.cluster import WITHOUT
 from fencer.preflight.collect import look_at_secrets
 from fencer.preflight.remediation import OPTION, UNANSWERED
@@ -99,7 +98,8 @@ def watch(
     """Watch all nodes, and fence those whose guest is proven off.
 
     With `mode: observe` it only says what it would do. It writes to stderr: a line for what happens to a
-    node, and for what fencer does. SIGTERM and SIGINT end it; what it is doing gets 10 s.
+    node, and for what fencer does. SIGTERM and SIGINT end it; what it is doing gets 10 s. Without a terminal,
+    SIGHUP has it read its configuration again; if that is wrong, the one from before stays in force.
     """
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose exclude each other")
@@ -107,6 +107,8 @@ def watch(
     set_up(sys.stderr, as_json=log_format == "json", level=level)
     hooks = hooks or default_hooks()
     by = f"fencer@{wiring.host()}"
+    # A person's SIGHUP says that the terminal is gone, and a service's that there is something to read.
+    reads_again = None if once or wiring.has_terminal() else partial(_usable, wiring, path)
     with (
         connected(wiring, path, patience_s=SLOW_S) as parts,
         recording(wiring, parts, by, act=not dry_run) as kept,
@@ -129,7 +131,7 @@ def watch(
         outages = Outages(world, policy.poll_s)
         viewer = Shown(*page.viewers, *told, *part.viewers, at_home)
         with (
-            until_signalled(parts.clock) as stop,
+            until_signalled(parts.clock, reads_again) as stop,
             hooks_heard(hooks, parts, part.hear),
             drains_offered(hooks, wiring, parts, policy, kept),
         ):
@@ -137,7 +139,7 @@ def watch(
             if not _ready(parts, agent, policy.mode, stop, outages, viewer, once=once):
                 raise click.exceptions.Exit(1)
             trim()
-            if stop.is_set():
+            if stop.is_set() and not stop.renews:
                 log.info("told to stop before any node was looked at: stopped")
             elif once:
                 _look_once(agent)
@@ -154,9 +156,30 @@ def watch(
                     agent, world, policy.poll_s, stop.is_set, remind.look, outages, viewer, page.alive
                 )
                 agent.finish(ENDING_S)
-                kept.says(f"{by} was told to stop: it watches no more", warning=True)
-                log.info("told to stop: stopped")
-        notify("STOPPING=1")
+                _say_why_it_ends(kept, by, stop)
+        if not stop.renews:
+            notify("STOPPING=1")
+    if stop.renews:
+        wiring.begin_again()
+
+
+def _usable(wiring: Wiring, path: Path) -> None:
+    """Build all that a configuration asks for, and leave it again; nobody is asked.
+
+    Raises:
+        ConfigError: it is wrong, or something that it names is.
+    """
+    with connected(wiring, path):
+        pass
+
+
+def _say_why_it_ends(kept: Recording, by: str, stop: Stop) -> None:
+    if stop.renews:
+        kept.says(f"{by} begins again, with its configuration as it is now", warning=False)
+        log.info("begins again, with the configuration as it is now")
+    else:
+        kept.says(f"{by} was told to stop: it watches no more", warning=True)
+        log.info("told to stop: stopped")
 
 
 def _look_once(agent: Agent) -> None:
@@ -338,47 +361,3 @@ def _name_lesser_rights(parts: Parts, agent: Agent, identity: ClusterInfo) -> No
         for right in agent.shared.api(parts.requests.missing_rights):
             grants = granting(identity.user, OPTION, version=identity.version)
             log.warning("may not %s: %s; `%s` grants it", right, UNANSWERED, grants)
-
-
-class Stop:
-    """A flag that somebody asked us to stop."""
-
-    def __init__(self) -> None:
-        self._asked = False
-
-    def is_set(self) -> bool:
-        """Whether they did."""
-        return self._asked
-
-    def ask(self, _signal: int = 0, _frame: FrameType | None = None) -> None:
-        """Remember it. Runs as a signal handler, so it takes no lock."""
-        self._asked = True
-
-
-@contextmanager
-def until_signalled(clock: Clock) -> Iterator[Stop]:
-    """Make SIGTERM and SIGINT set a flag and end the clock's wait.
-
-    The clock's wake-up takes a lock, which the interrupted code may hold; so it is not called by the handler
-    but by a thread that reads the byte which Python writes for each signal.
-    """
-    stop, (reader, writer) = Stop(), os.pipe()
-    os.set_blocking(writer, False)
-    before = {number: signal.signal(number, stop.ask) for number in (signal.SIGTERM, signal.SIGINT)}
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    waker = threading.Thread(target=_wake_for_each, args=(reader, clock), name="fencer-signals", daemon=True)
-    waker.start()
-    try:
-        yield stop
-    finally:
-        signal.set_wakeup_fd(-1)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        os.close(writer)
-        waker.join()
-
-
-def _wake_for_each(reader: int, clock: Clock) -> None:
-    with os.fdopen(reader, "rb", buffering=0) as signals:
-        while signals.read(1):
-            clock.wake()

@@ -151,6 +151,18 @@ class Wiring:
             boot_id = ""
         return read_home(self.host(), boot_id, os.environ)
 
+    def has_terminal(self) -> bool:
+        """Return whether this process belongs to a terminal, and would be told by SIGHUP that it is gone."""
+        try:
+            os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+        except OSError:
+            return False
+        return True
+
+    def begin_again(self) -> None:
+        """Become the same command once more: for systemd it is the same process."""
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - this very program
+
     def clock(self) -> Clock:
         """Build the clock."""
         return SystemClock()
@@ -173,6 +185,16 @@ class Wiring:
         from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - the client is heavy
 
         return KubernetesCluster(_there(config.kubernetes))
+
+    def admin_cluster(self, settings: ClusterSettings) -> Cluster:
+        """Build the way to the cluster with an administrator's kubeconfig.
+
+        Raises:
+            ConfigError: the kubeconfig cannot be used.
+        """
+        from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - the client is heavy
+
+        return KubernetesCluster(_there(settings))
 
     def pauser(self, settings: ClusterSettings) -> Pauser:
         """Build what writes a pause, with a person's own kubeconfig.

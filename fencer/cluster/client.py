@@ -61,16 +61,21 @@ class Connection:
         settings: Where and who.
         sleep: Pauses between two tries of a read, in seconds.
         read_tries: So often a read is tried, if the servers are not more.
+        only: Ask this URL in place of the kubeconfig's.
 
     Raises:
         ConfigError: the settings or the kubeconfig cannot be used.
     """
 
     def __init__(
-        self, settings: ClusterSettings, sleep: Callable[[float], object], read_tries: int = READ_TRIES
+        self,
+        settings: ClusterSettings,
+        sleep: Callable[[float], object],
+        read_tries: int = READ_TRIES,
+        only: str | None = None,
     ) -> None:
         self._settings = settings
-        first = build_client(settings, None)
+        first = build_client(settings, only)
         further = dict.fromkeys(server.rstrip("/") for server in settings.servers)
         own = url_of(first)
         others = [same_scheme(url, own) for url in further if url != own]

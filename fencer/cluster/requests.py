@@ -34,6 +34,8 @@ _STRATEGIC = "application/strategic-merge-patch+json"
 """Maps are merged key by key, lists by their merge keys; a Node's taints have none, and go whole."""
 _MERGE = "application/merge-patch+json"
 """Maps are merged key by key, and all lists go whole. Custom resources take no other kind of merge."""
+_APPLY = "application/apply-patch+yaml"
+"""Server-side apply: the body is YAML, and the server keeps account of who set which field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +46,14 @@ class Request:
         method: Like ``GET``.
         path: With every name in it quoted.
         query: By name, like ``{"limit": 500}``.
-        body: A JSON object; None: none.
+        body: A JSON object, or a text as it is; None: none.
         merges: How a patch's body is merged.
     """
 
     method: str
     path: str
     query: Mapping[str, str | int] = field(default_factory=dict)
-    body: Mapping[str, Any] | None = None
+    body: Mapping[str, Any] | str | None = None
     merges: str = _STRATEGIC
 
     @property
@@ -91,6 +93,19 @@ def patch(path: str, *names: str, body: Mapping[str, Any], **query: str | int) -
 def merge(path: str, *names: str, body: Mapping[str, Any]) -> Request:
     """Change a custom resource. Arguments as in `get`."""
     return Request("PATCH", _named(path, names), body=body, merges=_MERGE)
+
+
+def applied(path: str, *names: str, text: str, by: str) -> Request:
+    """Have an object be as a text says, whoever set its fields before.
+
+    Args:
+        path: As in `get`.
+        names: As in `get`.
+        text: The object in YAML.
+        by: The field manager.
+    """
+    query = {"fieldManager": by, "force": "true"}
+    return Request("PATCH", _named(path, names), query, text, merges=_APPLY)
 
 
 def delete(path: str, *names: str, body: Mapping[str, Any] | None = None) -> Request:

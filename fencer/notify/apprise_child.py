@@ -1,6 +1,7 @@
 """Hands one message to apprise, in a process of its own: whatever that does, fencer goes on.
 
-It is run as a file, not as a part of fencer: Python's isolated mode then finds nothing but what is installed.
+It is run as a file, not as a part of fencer: Python's isolated mode then finds nothing but what is installed,
+and what lies beside fencer: the .deb brings its libraries in a folder of its own.
 On its standard input is ``{"title": …, "text": …, "type": …, "urls": […]}``, on its output for each URL
 a line, as soon as it is known: whether it was told, and what apprise logged: ``[false, "… error=401."]``.
 
@@ -52,6 +53,9 @@ def main() -> None:
     """Read, tell, and say what came of it."""
     _confine(int(sys.argv[1]))
     order = json.load(sys.stdin)
+    beside = str(Path(__file__).parents[2])
+    if beside not in sys.path:
+        sys.path.insert(0, beside)
     try:
         import apprise  # noqa: PLC0415 - its absence is an answer
         import requests  # noqa: PLC0415 - apprise's own

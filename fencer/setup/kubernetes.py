@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fencer.cluster.names import TOKENS
@@ -149,6 +149,22 @@ def _objects(text: str) -> list[str]:
     """Return apiVersion, kind, name and, where there is one, namespace of every object in a manifest."""
     found = (_OBJECT.search(document) for document in text.split("\n---\n"))
     return [" ".join(filter(None, match.groups())) for match in found if match is not None]
+
+
+def objects(text: str) -> Iterator[tuple[str, str, str, str, str]]:
+    """Take a manifest apart.
+
+    Args:
+        text: As `manifest` or `leases_manifest` returns it.
+
+    Yields:
+        For each object apiVersion, kind, name, namespace (empty: it is in none), and its own text.
+    """
+    for document in text.split("---\n"):
+        found = _OBJECT.search(document)
+        if found is not None:
+            version, kind, name, namespace = found.groups(default="")
+            yield version, kind, name, namespace, document
 
 
 def _document(identity: str) -> str:

@@ -20,7 +20,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from fencer.cli.watch import until_signalled
+from fencer.cli.signalled import until_signalled
 from fencer.config.secret_files import Trouble
 from fencer.config.settings import HookSettings, PreStop
 from fencer.core.agents import Agents, policy_hash, read_agents
@@ -404,6 +404,67 @@ def test_handlers_of_signals_are_as_before_once_it_is_over():
     with until_signalled(SystemClock()):
         assert signal.getsignal(signal.SIGTERM) != before[0]
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+class Again(Lab):
+    """An agent without a terminal: what it does when told to read its configuration again."""
+
+    begun_again = 0
+
+    def has_terminal(self):
+        return False
+
+    def begin_again(self):
+        self.begun_again += 1
+
+    def reloads(self, *, in_s):
+        self.simulation.clock.after(in_s, lambda: os.kill(os.getpid(), signal.SIGHUP))
+
+
+def test_told_to_read_its_configuration_again_it_ends_the_watch_and_begins_again():
+    lab = Again()
+    lab.reloads(in_s=5)
+    result = lab.run("watch")
+    assert (result.exit_code, lab.begun_again) == (0, 1)
+    assert "told to read the configuration again: it is right" in result.stderr
+    assert "told to stop" not in result.stderr
+
+
+def test_a_wrong_configuration_is_told_and_the_one_from_before_stays_in_force():
+    lab = Again()
+    lab.simulation.clock.after(4, lambda: lab.broken.update(lab="its driver is not installed"))
+    lab.reloads(in_s=5)
+    lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
+    log = watched(lab, for_s=130)
+    assert lab.begun_again == 0
+    assert "the one from before stays in force: its driver is not installed" in log
+    assert fenced_nodes(lab) == ["k8s-2"]
+    assert "told to stop: stopped" in log
+
+
+def test_one_more_signal_does_not_end_whoever_begins_again():
+    before = signal.getsignal(signal.SIGHUP)
+    try:
+        with until_signalled(SystemClock(), lambda: None) as stop:
+            stop.ask_renewal()
+            assert stop.is_set()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_told_to_stop_while_it_is_to_begin_again_it_stops():
+    with until_signalled(SystemClock(), lambda: None) as stop:
+        stop.ask_renewal()
+        assert stop.is_set()
+        stop.ask()
+        assert not stop.renews
+
+
+def test_at_a_terminal_the_signal_that_it_is_gone_is_left_alone():
+    before = signal.getsignal(signal.SIGHUP)
+    with until_signalled(SystemClock()):
+        assert signal.getsignal(signal.SIGHUP) is before
 
 
 def asks(path, port):

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -186,3 +188,17 @@ def test_whichever_call_fails_first_the_server_is_named_with_why_and_what_to_try
     said = result.stderr.splitlines()[-1]
     assert said.startswith("fencer: https://127.0.0.1:1 does not answer: Connection refused (asked: ")
     assert said.endswith(f"); try: fencer check -c {config}")
+
+
+def test_who_begins_again_is_the_same_process_with_the_same_words():
+    code = (
+        "import os, sys; from fencer.cli.wire import Wiring;"
+        "print(os.getpid(), *sys.orig_argv[1:], flush=True);"
+        "os.environ.setdefault('TURN', '') or (os.environ.update(TURN='2') or Wiring().begin_again())"
+    )
+    words = [sys.executable, "-X", "utf8", "-c", code, "watch"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    said = subprocess.run(words, capture_output=True, text=True, check=True, env=environment, cwd="/").stdout
+    first, second = said.splitlines()
+    assert first == second
+    assert first.endswith(" watch")

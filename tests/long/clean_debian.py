@@ -49,26 +49,40 @@ class Debian:
     suite: str
 
 
+BOOKWORM, TRIXIE = Debian(12, "bookworm"), Debian(13, "trixie")
+
+
 def both_commands(release: Debian, site: Site) -> str:
     """Run `./dev demo` and `./dev test` on a clean Debian, with every real part."""
-    _look_for_obstacles(site)
-    cache = cache_folder()
-    (cache / "controlplane").mkdir(parents=True, exist_ok=True)
-    root = _find_or_build(release, cache / "clean", site)
-    with _copied(root, site) as copy:
-        _furnish(copy, site)
-        code = site.run(
-            *(*_OWN_NAMESPACES, "sh", str(_HERE / "enter.sh"), str(copy), str(cache)),
-            *("sh", "/root/fencer/tests/long/fresh_machine.sh"),
-            environment={**_ways(), "PATH": _SBIN, "HOME": "/root", "TERM": "dumb"},
-            variables={"FENCER_REQUIRE_REAL": "1", "FENCER_WHOLE_CONTRACT": "1"},
+    look_for_obstacles(site)
+    with copied(find_or_build(release, site), site) as copy:
+        furnish(copy, site)
+        must(site, "git", "clone", "--quiet", "--no-hardlinks", str(CHECKOUT), str(copy / "root" / "fencer"))
+        code = run_in(
+            *(copy, site, "sh", "/root/fencer/tests/long/fresh_machine.sh"),
+            FENCER_REQUIRE_REAL="1",
+            FENCER_WHOLE_CONTRACT="1",
         )
     if code:
         raise StepFailed(f"Debian {release.number}: exit code {code}: {site.last_line()}")
     return site.last_line()
 
 
-def _look_for_obstacles(site: Site) -> None:
+def run_in(root: Path, site: Site, *command: str, **variables: str) -> int:
+    """Run a command in a root, in namespaces of its own; return its exit code."""
+    return site.run(
+        *(*_OWN_NAMESPACES, "sh", str(_HERE / "enter.sh"), str(root), str(cache_folder()), *command),
+        environment={**ways(), "PATH": _SBIN, "HOME": "/root", "TERM": "dumb"},
+        variables=variables,
+    )
+
+
+def look_for_obstacles(site: Site) -> None:
+    """Make sure that this machine can do it.
+
+    Raises:
+        LeftOut: it cannot.
+    """
     if os.geteuid() != 0:
         raise LeftOut("debootstrap and namespaces need root: run it with sudo")
     for program, package in _PROGRAMS.items():
@@ -81,13 +95,15 @@ def _look_for_obstacles(site: Site) -> None:
         )
 
 
-def _find_or_build(release: Debian, folder: Path, site: Site) -> Path:
+def find_or_build(release: Debian, site: Site) -> Path:
     """Return the clean root; the first call on a machine builds for a minute or two."""
+    folder = cache_folder() / "clean"
+    (cache_folder() / "controlplane").mkdir(parents=True, exist_ok=True)
     root, unfinished = folder / release.suite, folder / f"{release.suite}.unfinished"
     if not root.exists():
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
-        _must(
+        must(
             site,
             *("debootstrap", "--variant=minbase", f"--include={_PACKAGES}"),
             *(release.suite, str(unfinished), MIRROR),
@@ -97,36 +113,40 @@ def _find_or_build(release: Debian, folder: Path, site: Site) -> Path:
 
 
 @contextmanager
-def _copied(root: Path, site: Site) -> Iterator[Path]:
+def copied(root: Path, site: Site) -> Iterator[Path]:
     """Have a copy for as long as it is needed. What is mounted in it is seen in its own namespace only."""
     with tempfile.TemporaryDirectory(prefix=f"{root.name}-", dir=root.parent) as folder:
         copy = Path(folder) / "root"
-        _must(site, "cp", "-a", "--reflink=auto", str(root), str(copy))
+        must(site, "cp", "-a", "--reflink=auto", str(root), str(copy))
         yield copy
 
 
-def _furnish(root: Path, site: Site) -> None:
-    """Put in what a new user has, a clone, and this machine's way to the package registries."""
-    _must(site, "git", "clone", "--quiet", "--no-hardlinks", str(CHECKOUT), str(root / "root" / "fencer"))
+def furnish(root: Path, site: Site) -> None:
+    """Put in this machine's way to the package registries, and that no service starts."""
     apt = [file for file in Path("/etc/apt/apt.conf.d").glob("*") if "Acquire::" in file.read_text()]
-    for place in dict.fromkeys([*_SETTINGS, *_ways().values(), *map(str, apt)]):
+    for place in dict.fromkeys([*_SETTINGS, *ways().values(), *map(str, apt)]):
         path = Path(place).expanduser()
         if path.is_absolute() and path.exists():
             target = root / path.relative_to("/")
             target.parent.mkdir(parents=True, exist_ok=True)
             # Never through a link that is there: it would lead out of the root.
-            _must(site, "cp", "-rLT", "--remove-destination", str(path), str(target))
+            must(site, "cp", "-rLT", "--remove-destination", str(path), str(target))
     no_init = root / "usr/sbin/policy-rc.d"
     no_init.write_text("#!/bin/sh\nexit 101\n")
     no_init.chmod(0o755)
 
 
-def _ways() -> Mapping[str, str]:
+def ways() -> Mapping[str, str]:
     """Return the variables that say how package registries are reached."""
     return {name: value for name, value in os.environ.items() if _WAYS.fullmatch(name)}
 
 
-def _must(site: Site, *command: str) -> None:
+def must(site: Site, *command: str) -> None:
+    """Run a command of this machine that has to succeed.
+
+    Raises:
+        StepFailed: it does not.
+    """
     code = site.run(*command, environment={**os.environ, "PATH": _PATH, "LC_ALL": "C.UTF-8"})
     if code:
         raise StepFailed(f"{command[0]} ended with exit code {code}: {site.last_line()}")

@@ -38,8 +38,13 @@ NAME = "localhost/fencer:long-run"
 _PROGRAMS = {"debootstrap": "debootstrap", "buildah": "buildah", "podman": "podman"}
 _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_NODE = "k8s-1"
-_UUID = "4dea22b3-1d52-d8f3-2516-782e98ab3fa0"
+NODE = "k8s-1"
+UUID = "4dea22b3-1d52-d8f3-2516-782e98ab3fa0"
+GUESTS = (
+    f"<node><domain type='test'><name>{NODE}</name><uuid>{UUID}</uuid><memory>1024</memory>"
+    "<os><type>hvm</type></os></domain></node>"
+)
+"""For libvirt's test driver: the node's guest."""
 _PORT = 19721
 _MOST_FILES = 1024
 """Open files: podman would else ask for more than a container's root may give."""
@@ -57,7 +62,7 @@ def image(site: Site) -> str:
 
 
 def _built_and_started(site: Site, storage: Path) -> str:
-    environment = {**os.environ, "PATH": _PATH, "CONTAINERS_STORAGE_CONF": str(storage), "UV": _uv()}
+    environment = {**os.environ, "PATH": _PATH, "CONTAINERS_STORAGE_CONF": str(storage), "UV": uv()}
     environment["WORK"] = str(cache_folder("image"))
     Path(environment["WORK"]).mkdir(parents=True, exist_ok=True)
     if site.run(str(DEPLOY / "image" / "build"), NAME, environment=environment):
@@ -198,7 +203,7 @@ def _answers(path: str) -> bool:
 
 def _furnish(api: ControlPlane, container: Container) -> None:
     """Make one healthy node, its guest, and the files as a kubelet mounts them."""
-    _make_node(api)
+    make_node(api)
     config = {
         "mode": "observe",
         "kubernetes": {"kubeconfig": "/run/fencer-credentials/kubeconfig"},
@@ -206,25 +211,23 @@ def _furnish(api: ControlPlane, container: Container) -> None:
         "web": {"listen": f"0.0.0.0:{_PORT}"},
     }
     (container.configuration / "config.yaml").write_text(json.dumps(config))
-    (container.configuration / "guests.xml").write_text(
-        f"<node><domain type='test'><name>{_NODE}</name><uuid>{_UUID}</uuid><memory>1024</memory>"
-        "<os><type>hvm</type></os></domain></node>"
-    )
-    _mount_secret(container.credentials, {"kubeconfig": _inline(api.kubeconfig())})
+    (container.configuration / "guests.xml").write_text(GUESTS)
+    _mount_secret(container.credentials, {"kubeconfig": inline(api.kubeconfig())})
 
 
-def _make_node(api: ControlPlane) -> None:
+def make_node(api: ControlPlane) -> None:
+    """Make one healthy node."""
     backstage = ApiBackstage(api)
-    backstage.send("POST", NODES, {"metadata": {"name": _NODE}})
+    backstage.send("POST", NODES, {"metadata": {"name": NODE}})
     view = fleet.node_view(1)
-    info = {"systemUUID": _UUID, "bootID": view.boot_id}
+    info = {"systemUUID": UUID, "bootID": view.boot_id}
     _set_info(backstage, info)
-    backstage.renew_lease(_NODE)
+    backstage.renew_lease(NODE)
 
 
 def _at_home(api: ControlPlane) -> None:
     """Let the node be the machine that the container is on."""
-    _set_info(ApiBackstage(api), {"systemUUID": _UUID, "bootID": _BOOT_ID.read_text().strip()})
+    _set_info(ApiBackstage(api), {"systemUUID": UUID, "bootID": _BOOT_ID.read_text().strip()})
 
 
 def _set_info(backstage: ApiBackstage, known: Mapping[str, str]) -> None:
@@ -232,7 +235,7 @@ def _set_info(backstage: ApiBackstage, known: Mapping[str, str]) -> None:
         "nodeInfo": {**dict.fromkeys(NODE_INFO, ""), **known},
         "conditions": [{"type": "Ready", "status": "True"}],
     }
-    backstage.send("PATCH", f"{NODES}/{_NODE}/status", {"status": status})
+    backstage.send("PATCH", f"{NODES}/{NODE}/status", {"status": status})
 
 
 def _mount_secret(folder: Path, files: Mapping[str, str]) -> None:
@@ -247,7 +250,7 @@ def _mount_secret(folder: Path, files: Mapping[str, str]) -> None:
     (folder / "..data").symlink_to(written.name)
 
 
-def _inline(kubeconfig: Path) -> str:
+def inline(kubeconfig: Path) -> str:
     """Return a kubeconfig that needs no other file."""
     content = json.loads(kubeconfig.read_text())
     for part in (content["clusters"][0]["cluster"], content["users"][0]["user"]):
@@ -270,7 +273,7 @@ def _look_for_obstacles() -> None:
             raise LeftOut(f"no {program} on this machine: apt-get install {package}")
 
 
-def _uv() -> str:
+def uv() -> str:
     own = CHECKOUT / ".uv" / "bin" / "uv"
     found = os.environ.get("UV") or shutil.which("uv") or (str(own) if own.exists() else None)
     if found is None:

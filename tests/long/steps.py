@@ -8,7 +8,9 @@ from functools import partial
 
 from tests.long import numbers, pythons
 from tests.long.audit import audit
-from tests.long.clean_debian import Debian, both_commands
+from tests.long.clean_debian import BOOKWORM, TRIXIE, both_commands
+from tests.long.deb import deb
+from tests.long.deb_systemd import deb_systemd
 from tests.long.fuzz import fuzz
 from tests.long.image import image
 from tests.long.mutants.__main__ import PARTS
@@ -36,12 +38,12 @@ _STEPS = (
     Step(
         "debian-13",
         "./dev demo and ./dev test on a clean Debian 13",
-        partial(both_commands, Debian(13, "trixie")),
+        partial(both_commands, TRIXIE),
     ),
     Step(
         "debian-12",
         "./dev demo and ./dev test on a clean Debian 12",
-        partial(both_commands, Debian(12, "bookworm")),
+        partial(both_commands, BOOKWORM),
     ),
     *(
         Step(
@@ -53,6 +55,12 @@ _STEPS = (
     ),
     Step("fuzz", "readers under input that was right once, for an hour or FENCER_FUZZ_MINUTES", fuzz),
     Step("image", "the container image is built, and started as the Deployment says", image),
+    Step("deb", "the .deb: built twice, judged by lintian, and used on a clean Debian 12 and 13", deb),
+    Step(
+        "deb-systemd",
+        "the .deb under systemd: reload, crash, stop, upgrade, and an upgrade of Debian 12 to 13 around it",
+        deb_systemd,
+    ),
     Step("receivers", "a real ntfy and a real Gotify take what is sent there", receivers),
     Step("audit", "the lock against known vulnerabilities", audit),
     Step("benchmarks", "the benchmarks of the table; the numbers are in its output", benchmarks),

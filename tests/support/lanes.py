@@ -47,6 +47,7 @@ LANES: Sequence[Sequence[str]] = (
         "test_seen_from_outside",
         "test_controlplane",
         "test_remediation",
+        "test_init",
     ),
 )
 """Files of `tests/e2e`, the longest lane first: the order in which they are dealt out.

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -113,12 +113,7 @@ def nested_system(folder: Path) -> Iterator[NestedSystem]:
     layer = folder / "layer"
     layer.mkdir()
     places = (str(CHECKOUT), sys.base_prefix, sysconfig.get_path("purelib"))
-    with (folder / "systemd.log").open("wb") as log:
-        leader = subprocess.Popen(
-            ["sh", str(_SCRIPT), str(layer), *places], stdin=subprocess.DEVNULL, stdout=log, stderr=log
-        )
-    system = NestedSystem(leader, folder)
-    try:
+    with _started(("sh", str(_SCRIPT), str(layer), *places), folder, layer) as system:
         try:
             system.wait_up()
         except (LateError, OSError) as error:
@@ -127,10 +122,36 @@ def nested_system(folder: Path) -> Iterator[NestedSystem]:
                 " or in a container with CAP_SYS_ADMIN and a cgroup2 that it may write"
             )
         yield system
+
+
+@contextmanager
+def nested_root(folder: Path, root: Path) -> Iterator[NestedSystem]:
+    """Have a system of a root of its own, with this machine's network; what it writes stays there.
+
+    Args:
+        folder: For what it says.
+        root: All files of it; it has systemd.
+
+    Raises:
+        LateError: it does not start.
+    """
+    place = folder / "place"
+    place.mkdir(exist_ok=True)
+    with _started(("sh", str(_SCRIPT), str(place), str(root)), folder, place) as system:
+        system.wait_up()
+        yield system
+
+
+@contextmanager
+def _started(command: Sequence[str], folder: Path, place: Path) -> Iterator[NestedSystem]:
+    with (folder / "systemd.log").open("ab") as log:
+        leader = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        yield NestedSystem(leader, folder)
     finally:
         leader.kill()
         leader.wait()
-        _remove_cgroup(layer / "cgroup")
+        _remove_cgroup(place / "cgroup")
 
 
 def _remove_cgroup(told: Path) -> None:

@@ -30,7 +30,9 @@ def systemd_analyze():
 @pytest.fixture(params=[SINGLE, TEMPLATE], ids=["single", "instance"])
 def unit(request, tmp_path):
     """A unit as it is used, with a program that exists on any machine."""
-    text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", request.param.read_text(), flags=re.MULTILINE)
+    text = re.sub(
+        r"^(Exec\w+)=/usr/bin/fencer", r"\1=/bin/true", request.param.read_text(), flags=re.MULTILINE
+    )
     (tmp_path / request.param.name).write_text(text)
     return tmp_path / request.param.name.replace("@", "@home")
 
@@ -73,7 +75,7 @@ def test_its_order_fits_into_that_of_a_proxmox_host(tmp_path):
         before = [f"After={earlier}.service\n" for earlier, later in pairwise(order) if later == name]
         body = f"[Unit]\n{''.join(before)}[Service]\nExecStart=/bin/true\n"
         (tmp_path / f"{name}.service").write_text(body)
-    text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", SINGLE.read_text(), flags=re.MULTILINE)
+    text = SINGLE.read_text().replace("=/usr/bin/fencer ", "=/bin/true ")
     (tmp_path / SINGLE.name).write_text(text)
     verified = ask("verify", *[str(tmp_path / f"{name}.service") for name in [*order, "fencer"]])
     assert (verified.returncode, verified.stderr) == (0, "")
@@ -82,6 +84,9 @@ def test_its_order_fits_into_that_of_a_proxmox_host(tmp_path):
 def test_an_instance_has_its_own_file_socket_and_state_and_is_the_same_otherwise():
     theirs = {"Description", "ExecStart", "StateDirectory", "#LoadCredential"}
     plain = [dict(parsed(unit, theirs)) for unit in (SINGLE, TEMPLATE)]
+    reload = "ExecReload=/usr/bin/fencer config check --config /etc/fencer/{}.yaml"
+    assert plain[1].pop(reload.format("%i"))
+    assert plain[0].pop(reload.format("config"))
     assert plain[0] == plain[1]
     [start] = re.findall("^ExecStart=(.*)$", TEMPLATE.read_text(), re.MULTILINE)
     assert start.endswith("watch --config /etc/fencer/%i.yaml --hooks %t/fencer/%i.sock")

@@ -1,0 +1,128 @@
+"""The end of ``fencer init``: files for the agent's own user, the check, the service, and how it is armed."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fencer.cli.asked import Person
+from fencer.cli.check import checked
+from fencer.cli.options import DEFAULT_CONFIG
+from fencer.cli.render import clean, complain, say
+from fencer.cli.wire import Wiring
+from fencer.errors import ConfigError
+from fencer.preflight.agent import unit_of
+
+USER = "fencer"
+"""As whom the units run. Source: systemd/fencer.service."""
+LIBVIRT = "libvirt"
+"""The group that may use libvirt's socket. Source: Debian's libvirt-daemon-system."""
+UNITS = ("/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
+SYSTEMD = Path("/run/systemd/system")
+"""Is there where systemd is the init. Source: sd_booted(3)."""
+
+
+def give_to_fencer(files: Sequence[Path], *, libvirt: bool) -> Iterator[str]:
+    """Let the user that the service runs as read the files, and use libvirt; yield what was done.
+
+    Where root sets it up and there is that user: else whoever types runs the agent, too.
+
+    Raises:
+        ConfigError: it could not be done.
+    """
+    account = service_user()
+    if account is None:
+        return
+    for file in files:
+        if file.exists() and file.stat().st_uid != account.pw_uid:
+            os.chown(file, account.pw_uid, account.pw_gid)
+            yield f"{file}: is {USER}'s now"
+    if libvirt and not _is_member(account):
+        done = subprocess.run(["usermod", "-aG", LIBVIRT, USER], capture_output=True, text=True, check=False)  # noqa: S603, S607 - root's own PATH
+        if done.returncode:
+            raise ConfigError(f"usermod -aG {LIBVIRT} {USER}: {done.stderr.strip()}")
+        yield f"{USER}: is in the group {LIBVIRT} now"
+
+
+def service_user() -> pwd.struct_passwd | None:
+    """Return the user that the service runs as, if we may give it something."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam(USER)
+    except KeyError:
+        return None
+
+
+def _is_member(account: pwd.struct_passwd) -> bool:
+    try:
+        group = grp.getgrnam(LIBVIRT)
+    except KeyError:  # libvirt is open to others, or is none of Debian's
+        return True
+    return account.pw_name in group.gr_mem or account.pw_gid == group.gr_gid
+
+
+def run_check(wiring: Wiring, path: Path) -> bool:
+    """Run `fencer check`, as the user that the service runs as; return whether all is well."""
+    say()
+    if service_user() is None:
+        return checked(wiring, path, "table")
+    program = shutil.which("fencer") or sys.argv[0]
+    words = ["runuser", "-u", USER, "--", program, "check", *_named(path)]
+    say(f"$ {shlex.join(words)}")
+    sys.stdout.flush()
+    return subprocess.run(words, check=False).returncode == 0  # noqa: S603 - our own program
+
+
+def start(person: Person, path: Path, *, fits: bool) -> Iterator[str]:
+    """Start the service, if there is one and all is well; yield what else is left to do."""
+    unit = unit_of(path)
+    if unit is None:
+        yield f"fencer watch{''.join(f' {one}' for one in _named(path))}   runs the agent"
+        return
+    if not any((Path(folder) / _file_of(unit)).exists() for folder in UNITS):
+        yield f"fencer setup systemd --install && systemctl enable --now {unit}   makes it a service"
+        return
+    if not fits or not SYSTEMD.is_dir() or os.geteuid() != 0:
+        yield f"systemctl enable --now {unit}   starts it, once `fencer check` finds nothing that fails"
+        return
+    if _runs(unit):
+        return
+    if not person.agrees(f"Start {unit} now, and with this machine? It observes, and changes nothing."):
+        yield f"systemctl enable --now {unit}   starts it"
+        return
+    done = subprocess.run(["systemctl", "enable", "--now", unit], check=False)  # noqa: S603, S607 - root's own PATH
+    if done.returncode:
+        complain(f"{unit} did not start: journalctl -u {unit}")
+        yield f"systemctl start {unit}   once that is mended"
+    else:
+        say(f"{unit}: started; `fencer status` shows what it sees, `journalctl -fu {unit}` what it says")
+
+
+def arming(path: Path) -> str:
+    """Return the command that arms an agent."""
+    unit = unit_of(path)
+    then = f" && systemctl reload {unit}" if unit else ""
+    return f"sed -i 's/^mode: observe/mode: armed/' {shlex.quote(str(path))}{then}"
+
+
+def _file_of(unit: str) -> str:
+    """Return the name of a unit's file: instances share a template."""
+    name, at, _instance = unit.partition("@")
+    return f"{name}{at}.service"
+
+
+def _runs(unit: str) -> bool:
+    done = subprocess.run(["systemctl", "is-active", "--quiet", unit], check=False)  # noqa: S603, S607 - root's own PATH
+    return done.returncode == 0
+
+
+def _named(path: Path) -> tuple[str, ...]:
+    return () if path == DEFAULT_CONFIG else ("-c", clean(path))

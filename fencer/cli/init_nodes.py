@@ -1,0 +1,50 @@
+"""Which guest each node is, for ``fencer init``: by their UUIDs, as every look of the agent has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencer.cli.wire import Quiet, Wiring, connected
+from fencer.core.model import GuestRef
+from fencer.runtime.reconcile import Agent
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """What was found.
+
+    Attributes:
+        guests: Node → its guest, of the nodes that can be one guest alone.
+        others: Node → its guests, of those that may be none or several.
+        silent: Endpoint → why it did not answer.
+    """
+
+    guests: dict[str, GuestRef]
+    others: dict[str, tuple[GuestRef, ...]]
+    silent: dict[str, str]
+
+
+def guests_of_nodes(wiring: Wiring, path: Path) -> Matched:
+    """Look at all nodes and guests once, and change nothing.
+
+    Args:
+        wiring: Builds the parts.
+        path: The configuration that leads there.
+
+    Raises:
+        ConfigError: something that it names is not right.
+        ClusterError: the cluster could not be read.
+    """
+    with connected(wiring, path) as parts:
+        scene = Agent(parts.world(Quiet()), parts.policy, parts.rules).observer.look()
+        found = {
+            node.name: tuple(candidate.guest for candidate in scene.directory.candidates(node))
+            for node in scene.nodes.values()
+            if not node.excluded
+        }
+        return Matched(
+            {name: guests[0] for name, guests in sorted(found.items()) if len(guests) == 1},
+            {name: guests for name, guests in sorted(found.items()) if len(guests) != 1},
+            dict(scene.errors),
+        )
