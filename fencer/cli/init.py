@@ -26,9 +26,9 @@ from fencer.cli.init_kubernetes import (
 from fencer.cli.init_nodes import Matched, guests_of_nodes
 from fencer.cli.options import READ_LATER, config_option, yes_option
 from fencer.cli.render import clean, say, table
-from fencer.cli.setup import _write as write_new
 from fencer.cli.wire import Wiring, is_missing
 from fencer.core.text import listing
+from fencer.setup.configs import write_new
 from fencer.setup.files import require_folder_of
 from fencer.setup.kubernetes import NAMESPACE, Wanted, manifest
 from fencer.setup.leases import leases_manifest
