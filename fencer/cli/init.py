@@ -12,7 +12,7 @@ import click
 
 from fencer.cli.asked import Person
 from fencer.cli.hypervisor_leases import complain_of_silence, told_by
-from fencer.cli.init_agent import arming, give_to_fencer, run_check, start
+from fencer.cli.init_agent import arming, give_to_fencer, make_service, run_check, start
 from fencer.cli.init_hooks import hooks
 from fencer.cli.init_hypervisor import HERE, TYPES, Chosen, Wish, chosen
 from fencer.cli.init_kubernetes import (
@@ -132,8 +132,9 @@ def init(  # noqa: PLR0913 - one for each option
             say("Nothing was done.")
             raise click.exceptions.Exit(1)
         require_folder_of(path)
+        todo = list(make_service(person, path))
         matched = _set_up(wiring, path, hypervisor, admin, files, drain=drain)
-    todo = [*hypervisor.remarks, *_unmatched(matched, hypervisor)]
+    todo += [*hypervisor.remarks, *_unmatched(matched, hypervisor)]
     if not no_hook:
         todo += hooks(person, hypervisor, tuple(matched.guests.values()), storage)
     fits = run_check(wiring, path)
@@ -206,8 +207,11 @@ def _looked_at(wiring: Wiring, path: Path, start: Start) -> Matched:
 
 def _unmatched(matched: Matched, hypervisor: Chosen) -> Iterator[str]:
     """Say which nodes fencer will not fence as things are."""
-    for name, why in matched.silent.items():
-        yield f"{clean(name)}: {clean(why)}: its guests are not known yet"
+    for why in matched.silent.values():
+        yield (
+            f"{why}: its guests are not known yet. Once it answers, see to its `power:` in the file; "
+            "or, if that is as it was written, remove it and run this again"
+        )
     lost = [node for node, guests in matched.others.items() if not guests]
     if lost and not matched.silent:
         yield (

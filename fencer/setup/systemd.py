@@ -78,6 +78,11 @@ def install(program: Path, root: Path = HERE) -> Iterator[str]:
         yield "systemd: has read its units again"
 
 
+def is_there(root: Path = HERE) -> bool:
+    """Whether the unit is, by us or by a package."""
+    return any((root / folder / UNIT).exists() for folder in (_OURS, *_PACKAGES))
+
+
 def remove(root: Path = HERE) -> Iterator[str]:
     """Stop the agents of these units, and take the units away. What people or agents wrote stays.
 

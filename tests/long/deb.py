@@ -1,4 +1,4 @@
-"""The package for Debian: the same bytes twice, nothing for lintian to object to, and all that people do with it.
+"""The package for Debian: the same bytes twice, nothing for lintian to object to, and what people do with it.
 
 That is on clean roots of Debian 12 and 13, where nothing runs (`deb_in_root.sh`), and with a Python between
 theirs. What needs systemd is in `deb_systemd`.

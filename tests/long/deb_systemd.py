@@ -1,7 +1,7 @@
 """The package under a real systemd: an agent of Debian 12 lives through all that happens to a service.
 
-systemd is process 1 of namespaces of its own over a clean root, with this machine's network; a real API server
-is the fenced cluster, libvirt's test driver the hypervisor. In the end Debian becomes 13 around the agent.
+systemd is process 1 of namespaces of its own over a clean root, with this machine's network; a real API
+server is the fenced cluster, libvirt's test driver the hypervisor. In the end Debian becomes 13 around it.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _configure(host: Host, api: ControlPlane) -> None:
 
 
 def _reloads(host: Host, api: ControlPlane) -> None:
-    """A right configuration is taken over by the same process; a wrong one is refused, and nothing changes."""
+    """A right configuration is taken over by the same process; a wrong one changes nothing."""
     pid = host.pid()
     good = _configuration(api)
     host.write(_CONFIG, json.dumps({**good, "policy": {"poll_s": 3}}))

@@ -61,6 +61,7 @@ _ON_THE_BARE_API = frozenset(
     f"tests/{name}.py"
     for name in (
         "benchmarks/test_smoke",
+        "cli/test_init",
         "cluster/test_account",
         "cluster/test_admission_policy",
         "cluster/test_confined",
