@@ -45,11 +45,6 @@ def install(root: Path = HERE) -> Iterator[str]:
         yield "libvirt looks for hooks when it starts: `systemctl restart libvirtd` once; guests go on"
 
 
-def is_there(root: Path = HERE) -> bool:
-    """Whether the hook is in place, of whichever version."""
-    return (root / _PLACE).exists()
-
-
 def remove(root: Path = HERE) -> Iterator[str]:
     """Take the hook away. Guests start and end without it as before.
 
