@@ -14,6 +14,7 @@ from fencer.cli.setup_hook import hook
 from fencer.cli.setup_kubernetes import kubernetes
 from fencer.cli.setup_libvirt import libvirt
 from fencer.cli.setup_proxmox import proxmox
+from fencer.cli.setup_shell import shell
 from fencer.cli.setup_systemd import systemd
 from fencer.core.text import count
 
@@ -29,6 +30,7 @@ setup.add_command(hook, "hook")
 setup.add_command(kubernetes, "kubernetes")
 setup.add_command(libvirt, "libvirt")
 setup.add_command(proxmox, "proxmox")
+setup.add_command(shell, "shell")
 setup.add_command(systemd, "systemd")
 
 

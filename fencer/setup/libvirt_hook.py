@@ -5,6 +5,7 @@ No guest needs it: libvirt runs what it finds in the folder. Source: https://lib
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,14 @@ HOOK = "libvirt/qemu-hook"
 HERE = Path("/")
 _LIBVIRT = Path("etc/libvirt")
 _PLACE = _LIBVIRT / "hooks/qemu.d/fencer"
+
+
+def is_there(root: Path = HERE) -> bool:
+    """Whether this fencer's hook is in place."""
+    try:
+        return (root / _PLACE).read_bytes() == packaged(HOOK) and os.access(root / _PLACE, os.X_OK)
+    except OSError:
+        return False
 
 
 def install(root: Path = HERE) -> Iterator[str]:
@@ -34,11 +43,6 @@ def install(root: Path = HERE) -> Iterator[str]:
     yield put(root / _PLACE, packaged(HOOK), 0o755)
     if is_new:
         yield "libvirt looks for hooks when it starts: `systemctl restart libvirtd` once; guests go on"
-
-
-def is_there(root: Path = HERE) -> bool:
-    """Whether the hook is in place, of whichever version."""
-    return (root / _PLACE).exists()
 
 
 def remove(root: Path = HERE) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from fencer.cli.main import cli
+from fencer.cli.setup_shell import FILES
 from fencer.guest.build import build
 from fencer.setup import configs
 from fencer.setup.files import packaged
@@ -91,9 +92,18 @@ def test_without_a_file_it_says_what_to_name():
     assert "--write" in result.stderr
 
 
+# -- shells -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("what", "file"), FILES.items())
+def test_it_prints_what_makes_it_handy(what, file):
+    assert run("shell", what).stdout.rstrip() == (CHECKOUT / "config" / file).read_text().rstrip()
+
+
 # -- what the wheel carries ----------------------------------------------------------------------------------
 
 ASKED_FOR = [
+    *FILES.values(),
     "fencer.yaml",
     *(f"examples/{name}.yaml" for name in EXAMPLES),
     "libvirt/qemu-hook",

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from fencer.cli.main import cli
+from fencer.setup.libvirt_hook import is_there
 
 HOOK = Path("config/libvirt/qemu-hook")
 
@@ -34,6 +35,18 @@ def test_it_is_put_where_libvirt_looks_and_the_second_time_nothing_is_done(root)
     assert (place.read_bytes(), stat.S_IMODE(place.stat().st_mode)) == (HOOK.read_bytes(), 0o755)
     assert run(root, "--install").stdout == f"{place}: is there already\n"
     assert list(place.parent.iterdir()) == [place]
+
+
+def test_it_is_there_once_it_is_this_one_and_can_be_run(root):
+    place = root / "etc/libvirt/hooks/qemu.d/fencer"
+    assert not is_there(root)
+    run(root, "--install")
+    assert is_there(root)
+    place.chmod(0o644)
+    assert not is_there(root)
+    place.chmod(0o755)
+    place.write_text("#!/bin/sh\n")
+    assert not is_there(root)
 
 
 def test_one_that_cannot_be_run_is_mended(root):
