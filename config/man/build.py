@@ -28,6 +28,8 @@ from fencer.guest.build import version  # noqa: E402 - as above
 
 TOGETHER = "\b"
 """click's mark for a paragraph whose lines stay as they are."""
+PLUGINS = ("kubectl-fencer", "kubectl_complete-fencer")
+"""Programs that are fencer by another name, and so is their page."""
 SECTIONS = {
     "Example": "EXAMPLES",
     "Examples": "EXAMPLES",
@@ -160,6 +162,8 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages():
         (folder / name).write_text(text, encoding="utf-8")
+    for name in PLUGINS:
+        (folder / f"{name}.1").write_text(".so man1/fencer.1\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -93,6 +93,17 @@ def scenarios(_context: click.Context, _param: click.Parameter, incomplete: str)
     ]
 
 
+def examples(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Return the configurations that come with fencer."""
+    from fencer.setup import configs  # noqa: PLC0415 - reads files
+
+    try:
+        names = [name for name in configs.names() if name.startswith(incomplete)]
+        return [CompletionItem(name, help=configs.about(name)) for name in names]
+    except FencerError:
+        return []
+
+
 def _nodes(wiring: Wiring, context: click.Context) -> Iterable[str]:
     from fencer.runtime.world import API  # noqa: PLC0415 - parts that work
 

@@ -12,16 +12,23 @@ import click
 
 from fencer.cli.asked import Person
 from fencer.cli.hypervisor_leases import complain_of_silence, told_by
-from fencer.cli.init_agent import arming, give_to_fencer, run_check, start
+from fencer.cli.init_agent import arming, give_to_fencer, make_service, run_check, start
 from fencer.cli.init_hooks import hooks
 from fencer.cli.init_hypervisor import HERE, TYPES, Chosen, Wish, chosen
-from fencer.cli.init_kubernetes import Admin, administrator, grant, own_kubeconfig, servers_of
+from fencer.cli.init_kubernetes import (
+    Admin,
+    administrator,
+    grant,
+    own_kubeconfig,
+    servers_of,
+    wait_for_leases,
+)
 from fencer.cli.init_nodes import Matched, guests_of_nodes
 from fencer.cli.options import READ_LATER, config_option, yes_option
 from fencer.cli.render import clean, say, table
-from fencer.cli.setup import _write as write_new
 from fencer.cli.wire import Wiring, is_missing
 from fencer.core.text import listing
+from fencer.setup.configs import write_new
 from fencer.setup.files import require_folder_of
 from fencer.setup.kubernetes import NAMESPACE, Wanted, manifest
 from fencer.setup.leases import leases_manifest
@@ -109,21 +116,25 @@ def init(  # noqa: PLR0913 - one for each option
     asks. Then fencer observes: it says what it would do, and changes nothing in the cluster. To arm it,
     change one word in the configuration.
 
-    Run it again whenever you like: what is right stays as it is, and a configuration that is there is never
-    changed. One hypervisor is set up; for others add to the configuration by hand.
+    Run it again whenever you like: what is right stays as it is. A configuration that is there is never
+    changed, and says which account, files and power are meant. One hypervisor is set up; add others to the
+    configuration by hand.
     """
     person = Person(there=wiring.interactive(), agrees=yes)
     wish = Wish(type_, uri, pve, vboxmanage, name, pool, power=not no_power)
     with ExitStack() as temporary:
-        hypervisor = chosen(person, wish, path)
+        config = None if is_missing(path) else wiring.load(path)
+        hypervisor = chosen(person, wish, path, config)
         admin = administrator(wiring, person, kubeconfig, node, context, servers, temporary)
-        _announce(hypervisor, admin, path, wish)
+        files = (config.kubernetes.kubeconfig if config else path.parent / "kubeconfig", *hypervisor.files)
+        _announce(hypervisor, admin, path, files, new=config is None)
         if not person.agrees("Set this up?"):
             say("Nothing was done.")
             raise click.exceptions.Exit(1)
         require_folder_of(path)
-        matched = _set_up(wiring, path, hypervisor, admin, wish, drain=drain)
-    todo = [*hypervisor.remarks, *_unmatched(matched, hypervisor)]
+        todo = list(make_service(person, path))
+        matched = _set_up(wiring, path, hypervisor, admin, files, drain=drain)
+    todo += [*hypervisor.remarks, *_unmatched(matched, hypervisor)]
     if not no_hook:
         todo += hooks(person, hypervisor, tuple(matched.guests.values()), storage)
     fits = run_check(wiring, path)
@@ -133,57 +144,56 @@ def init(  # noqa: PLR0913 - one for each option
         raise click.exceptions.Exit(1)
 
 
-def _announce(hypervisor: Chosen, admin: Admin, path: Path, wish: Wish) -> None:
+def _announce(hypervisor: Chosen, admin: Admin, path: Path, files: Sequence[Path], *, new: bool) -> None:
     """Say what was found, and what is to be done."""
-    new = is_missing(path)
-    power = f"the guests of {f'pool {wish.pool}' if wish.pool else 'these nodes'}, once it is armed"
     rows = [
         ["hypervisor", clean(hypervisor.about)],
         ["kubernetes", clean(admin.about)],
-        ["writes", clean(listing([str(path.parent / name) for name in ("kubeconfig", *hypervisor.files)]))],
-        [
-            "configuration",
-            f"{clean(path)}{', mode: observe' if new else ' is there already, and stays as it is'}",
-        ],
+        ["configuration", f"{clean(path)}{', mode: observe' if new else ': is there, and stays as it is'}"],
+        ["files", clean(listing(files))],
+        ["may power", hypervisor.may_power],
     ]
-    if new:
-        rows.append(["may power", power if wish.power else "no guest: paused ones are left alone"])
     for line in table(rows):
         say(line)
 
 
 def _set_up(
-    wiring: Wiring, path: Path, hypervisor: Chosen, admin: Admin, wish: Wish, *, drain: bool
+    wiring: Wiring, path: Path, hypervisor: Chosen, admin: Admin, files: Sequence[Path], *, drain: bool
 ) -> Matched:
     """Make accounts, files and configuration, and say each; return which guest each node is.
 
     Raises:
         FencerError: something could not be made. What was, stays; the next run goes on from there.
     """
-    own = path.parent / "kubeconfig"
     for line in hypervisor.prepare():
         say(line)
     wanted = Wanted(policy=admin.knows_policies, drain=drain)
-    say(
-        f"{clean(admin.info.server)}: account, rights{' and admission policy' if wanted.policy else ''}: "
-        f"{grant(admin, manifest(wanted=wanted))}"
-    )
-    servers = servers_of(admin)
-    say(own_kubeconfig(admin, own, servers[0]))
-    new = is_missing(path)
-    start = Start(own, servers[1:], hypervisor.name, hypervisor.keys)
-    matched = guests_of_nodes(wiring, path) if not new else _looked_at(wiring, path, start)
-    if new:
-        write_new(path, written(_with_power(start, wish, matched)))
-        say(f"{clean(path)}: written")
+    applied = grant(admin, manifest(wanted=wanted))
+    policy = " and admission policy" if wanted.policy else ""
+    say(f"{clean(admin.info.server)}: account, rights{policy}: {applied}")
+    matched = _configured(wiring, path, hypervisor, admin, files[0])
     told = told_by(wiring, path)
     if told is not None and told.leases:
-        text = leases_manifest(told.leases, NAMESPACE)
-        say(f"Leases of {listing([one.identity for one in told.leases])}: {grant(admin, text)}")
+        applied = grant(admin, leases_manifest(told.leases, NAMESPACE))
+        say(f"Lease of {listing([one.identity for one in told.leases])}: {applied}")
+        wait_for_leases(wiring, files[0], [one.name for one in told.leases])
     complain_of_silence(told, "fencer init")
-    files = [path.parent / name for name in ("kubeconfig", *hypervisor.files)]
     for line in give_to_fencer(files, libvirt=hypervisor.keys.get("uri") == HERE):
         say(line)
+    return matched
+
+
+def _configured(wiring: Wiring, path: Path, hypervisor: Chosen, admin: Admin, own: Path) -> Matched:
+    """Have fencer's kubeconfig and its configuration, and look at nodes and guests with them."""
+    servers = servers_of(admin)
+    say(own_kubeconfig(wiring, admin, own, servers[0]))
+    if not is_missing(path):
+        return guests_of_nodes(wiring, path)
+    start = Start(own, servers[1:], hypervisor.name, hypervisor.keys)
+    matched = _looked_at(wiring, path, start)
+    uuids = {guest.uuid: node for node, guest in matched.guests.items()}
+    write_new(path, written(replace(start, **hypervisor.power(uuids))))
+    say(f"{clean(path)}: written")
     return matched
 
 
@@ -195,18 +205,13 @@ def _looked_at(wiring: Wiring, path: Path, start: Start) -> Matched:
         return guests_of_nodes(wiring, draft)
 
 
-def _with_power(start: Start, wish: Wish, matched: Matched) -> Start:
-    if not wish.power:
-        return start
-    if wish.pool is not None:
-        return replace(start, power={"pool": wish.pool})
-    return replace(start, uuids={guest.uuid: node for node, guest in matched.guests.items()})
-
-
 def _unmatched(matched: Matched, hypervisor: Chosen) -> Iterator[str]:
     """Say which nodes fencer will not fence as things are."""
-    for name, why in matched.silent.items():
-        yield f"{clean(name)}: {clean(why)}: its guests are not known yet"
+    for why in matched.silent.values():
+        yield (
+            f"{why}: its guests are not known yet. Once it answers, see to its `power:` in the file; "
+            "or, if that is as it was written, remove it and run this again"
+        )
     lost = [node for node, guests in matched.others.items() if not guests]
     if lost and not matched.silent:
         yield (

@@ -6,7 +6,6 @@ import grp
 import os
 import pwd
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,14 +18,37 @@ from fencer.cli.render import clean, complain, say
 from fencer.cli.wire import Wiring
 from fencer.errors import ConfigError
 from fencer.preflight.agent import unit_of
+from fencer.setup import systemd
+from fencer.setup.machine import run
+from fencer.setup.program import own_program, refuse_unreachable
 
-USER = "fencer"
-"""As whom the units run. Source: systemd/fencer.service."""
 LIBVIRT = "libvirt"
 """The group that may use libvirt's socket. Source: Debian's libvirt-daemon-system."""
-UNITS = ("/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
 SYSTEMD = Path("/run/systemd/system")
 """Is there where systemd is the init. Source: sd_booted(3)."""
+
+
+def make_service(person: Person, path: Path) -> Iterator[str]:
+    """Make the units, their user and folders, where no package brought them; yield what is left to do.
+
+    Args:
+        person: Is asked.
+        path: The configuration: only agents of ``/etc/fencer`` are services.
+    """
+    if unit_of(path) is None or not SYSTEMD.is_dir() or systemd.is_there():
+        return
+    command = "fencer setup systemd --install"
+    if os.geteuid() != 0 or not person.agrees("Make it a service, with a user of its own?"):
+        yield f"{command}   makes it a service (as root)"
+        return
+    try:
+        program = own_program()
+        refuse_unreachable(program)
+    except ConfigError as error:
+        yield str(error)
+        return
+    for line in systemd.install(program):
+        say(line)
 
 
 def give_to_fencer(files: Sequence[Path], *, libvirt: bool) -> Iterator[str]:
@@ -43,12 +65,10 @@ def give_to_fencer(files: Sequence[Path], *, libvirt: bool) -> Iterator[str]:
     for file in files:
         if file.exists() and file.stat().st_uid != account.pw_uid:
             os.chown(file, account.pw_uid, account.pw_gid)
-            yield f"{file}: is {USER}'s now"
+            yield f"{file}: is {systemd.USER}'s now"
     if libvirt and not _is_member(account):
-        done = subprocess.run(["usermod", "-aG", LIBVIRT, USER], capture_output=True, text=True, check=False)  # noqa: S603, S607 - root's own PATH
-        if done.returncode:
-            raise ConfigError(f"usermod -aG {LIBVIRT} {USER}: {done.stderr.strip()}")
-        yield f"{USER}: is in the group {LIBVIRT} now"
+        run("usermod", "-aG", LIBVIRT, systemd.USER)
+        yield f"{systemd.USER}: is in the group {LIBVIRT} now"
 
 
 def service_user() -> pwd.struct_passwd | None:
@@ -56,7 +76,7 @@ def service_user() -> pwd.struct_passwd | None:
     if os.geteuid() != 0:
         return None
     try:
-        return pwd.getpwnam(USER)
+        return pwd.getpwnam(systemd.USER)
     except KeyError:
         return None
 
@@ -74,8 +94,7 @@ def run_check(wiring: Wiring, path: Path) -> bool:
     say()
     if service_user() is None:
         return checked(wiring, path, "table")
-    program = shutil.which("fencer") or sys.argv[0]
-    words = ["runuser", "-u", USER, "--", program, "check", *_named(path)]
+    words = ["runuser", "-u", systemd.USER, "--", str(own_program()), "check", *_named(path)]
     say(f"$ {shlex.join(words)}")
     sys.stdout.flush()
     return subprocess.run(words, check=False).returncode == 0  # noqa: S603 - our own program
@@ -87,9 +106,8 @@ def start(person: Person, path: Path, *, fits: bool) -> Iterator[str]:
     if unit is None:
         yield f"fencer watch{''.join(f' {one}' for one in _named(path))}   runs the agent"
         return
-    if not any((Path(folder) / _file_of(unit)).exists() for folder in UNITS):
-        yield f"fencer setup systemd --install && systemctl enable --now {unit}   makes it a service"
-        return
+    if not systemd.is_there():
+        return  # named already
     if not fits or not SYSTEMD.is_dir() or os.geteuid() != 0:
         yield f"systemctl enable --now {unit}   starts it, once `fencer check` finds nothing that fails"
         return
@@ -111,12 +129,6 @@ def arming(path: Path) -> str:
     unit = unit_of(path)
     then = f" && systemctl reload {unit}" if unit else ""
     return f"sed -i 's/^mode: observe/mode: armed/' {shlex.quote(str(path))}{then}"
-
-
-def _file_of(unit: str) -> str:
-    """Return the name of a unit's file: instances share a template."""
-    name, at, _instance = unit.partition("@")
-    return f"{name}{at}.service"
 
 
 def _runs(unit: str) -> bool:

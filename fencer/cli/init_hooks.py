@@ -33,14 +33,14 @@ def hooks(
 def _libvirt(person: Person) -> Iterator[str]:
     from fencer.setup.libvirt_hook import install, is_there  # noqa: PLC0415 - only where it runs
 
-    if is_there():
-        return
     wakes = "wakes fencer the moment a guest ends"
-    if os.geteuid() != 0 or not person.agrees(f"Install libvirt's hook, which {wakes}?"):
+    allowed = os.geteuid() == 0 and (is_there() or person.agrees(f"Install libvirt's hook, which {wakes}?"))
+    if not allowed:
         yield f"fencer setup libvirt --install   {wakes}; without it, a look finds that within seconds"
         return
     for line in install():
-        say(line)
+        if not line.endswith("is there already"):
+            say(line)
 
 
 def _proxmox(person: Person, vmids: Sequence[str], storage: str | None) -> Iterator[str]:

@@ -7,9 +7,11 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fencer.cli.asked import Person
 from fencer.cli.render import clean
+from fencer.config.settings import Config, Endpoint, LibvirtEndpoint, ProxmoxEndpoint, VirtualBoxEndpoint
 from fencer.config.texts import is_endpoint_name
 from fencer.core.text import listing, printable
 from fencer.errors import ConfigError
@@ -18,6 +20,11 @@ from fencer.setup.files import write_private
 from fencer.setup.proxmox import Account
 
 TYPES = ("proxmox", "libvirt", "virtualbox")
+_TYPES: Mapping[type, str] = {
+    LibvirtEndpoint: "libvirt",
+    ProxmoxEndpoint: "proxmox",
+    VirtualBoxEndpoint: "virtualbox",
+}
 TOKEN_ID = "fencer@pve!agent"  # noqa: S105 - a name
 HERE = "qemu:///system"
 
@@ -54,7 +61,10 @@ class Chosen:
         name: What fencer calls it.
         about: What it is, for people.
         keys: Its keys in the configuration.
-        files: What is put beside the configuration for it: names.
+        may_power: Which guests fencer may power off and on, for people.
+        pool: It is this pool's, and no others.
+        powers: There are any.
+        files: What is written for it.
         prepare: Makes its account and these files, if they are not there; returns what was done, in lines.
         remarks: What a person has to see to.
     """
@@ -63,39 +73,97 @@ class Chosen:
     name: str
     about: str
     keys: Mapping[str, object]
-    files: tuple[str, ...] = ()
+    may_power: str
+    pool: str | None = None
+    powers: bool = True
+    files: tuple[Path, ...] = ()
     prepare: Callable[[], tuple[str, ...]] = tuple
     remarks: tuple[str, ...] = ()
 
+    def power(self, uuids: Mapping[str, str]) -> dict[str, Any]:
+        """Return what a `Start` has to say of power.
 
-def chosen(person: Person, wish: Wish, path: Path) -> Chosen:
+        Args:
+            uuids: UUID → node, of the guests that are nodes.
+        """
+        if not self.powers:
+            return {}
+        return {"power": {"pool": self.pool}} if self.pool else {"uuids": uuids}
+
+
+def chosen(person: Person, wish: Wish, path: Path, config: Config | None) -> Chosen:
     """Find out which hypervisor is meant, and what it is.
 
     Args:
         person: Is asked where there are several, or none.
         wish: What was said already.
         path: The configuration.
+        config: What it says already; None: it is to be written.
 
     Raises:
         ConfigError: there is none, or what was said does not fit.
         HypervisorError: Proxmox could not be asked.
     """
-    kind = wish.type or _implied(wish) or _found(person)
-    _refuse_strange(kind, wish)
     if wish.name is not None and not is_endpoint_name(wish.name):
         raise ConfigError(f"--name: {printable(wish.name)!r}: take lower-case letters, digits, dashes")
+    known = _known(wish, path, config)
+    kind = _TYPES[type(known)] if known else wish.type or _implied(wish) or _found(person)
+    _refuse_strange(kind, wish)
     if kind == "proxmox":
-        return _proxmox(wish, path)
+        return _proxmox(wish, path, known if isinstance(known, ProxmoxEndpoint) else None)
+    may = _may_power(wish, known)
     if kind == "virtualbox":
-        words = shlex.split(wish.vboxmanage or "VBoxManage")
-        return Chosen(
-            kind,
-            wish.name or "box",
-            f"VirtualBox, by {clean(shlex.join(words))}",
-            {"type": kind, "command": words},
+        words = list(known.command) if isinstance(known, VirtualBoxEndpoint) else _words(wish)
+        about = f"VirtualBox, by {clean(shlex.join(words))}"
+        keys: dict[str, object] = {"type": kind, "command": words}
+        return Chosen(kind, wish.name or "box", about, keys, may, powers=wish.power)
+    uri = known.uri if isinstance(known, LibvirtEndpoint) else wish.uri or HERE
+    keys = {"type": kind, "uri": uri}
+    return Chosen(kind, wish.name or "lab", f"libvirt, {clean(uri)}", keys, may, powers=wish.power)
+
+
+def _known(wish: Wish, path: Path, config: Config | None) -> Endpoint | None:
+    """Return the hypervisor of a configuration that is there already; None: it is to be written.
+
+    Raises:
+        ConfigError: it names none like that, or several.
+    """
+    if config is None:
+        return None
+    kind = wish.type or _implied(wish)
+    fitting = [
+        one
+        for one in config.endpoints
+        if wish.name in {None, one.name} and kind in {None, _TYPES.get(type(one))} and type(one) in _TYPES
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    there = listing([one.name for one in config.endpoints])
+    which = (
+        f"{wish.name or 'one'} of type {kind}" if kind else wish.name or "one that is set up by this command"
+    )
+    if not fitting:
+        raise ConfigError(
+            f"{path}: is there, and names no hypervisor {which}, but {there}. Add it by hand, as "
+            "`fencer setup config` shows, and run this again; or name another file with -c"
         )
-    uri = wish.uri or HERE
-    return Chosen(kind, wish.name or "lab", f"libvirt, {clean(uri)}", {"type": kind, "uri": uri})
+    raise ConfigError(f"{path}: names several hypervisors: {there}. Say which with --name")
+
+
+def _words(wish: Wish) -> list[str]:
+    try:
+        return shlex.split(wish.vboxmanage or "VBoxManage")
+    except ValueError as error:
+        raise ConfigError(f"--vboxmanage: {printable(wish.vboxmanage or '')}: {error}") from error
+
+
+def _may_power(wish: Wish, known: Endpoint | None) -> str:
+    """Say which guests fencer may power off and on."""
+    if known is not None:
+        return "as the configuration says"
+    if not wish.power:
+        return "no guest: paused ones are left alone"
+    return f"the guests of {f'pool {clean(wish.pool)}' if wish.pool else 'these nodes'}, once it is armed"
 
 
 def _implied(wish: Wish) -> str | None:
@@ -137,17 +205,19 @@ def _refuse_strange(kind: str, wish: Wish) -> None:
         raise ConfigError("--pool is for power over its guests: without --no-power")
 
 
-def _proxmox(wish: Wish, path: Path) -> Chosen:
+def _proxmox(wish: Wish, path: Path, known: ProxmoxEndpoint | None) -> Chosen:
     way = pve.Way(wish.pve)
     cluster = pve.read(way)
-    token, ca = path.parent / "proxmox-token", path.parent / "pve-root-ca.pem"
-    account = Account(TOKEN_ID, token, power=wish.power, pool=wish.pool, version=cluster.version)
+    token = known.token_file if known else path.parent / "proxmox-token"
+    ca = path.parent / "pve-root-ca.pem"
+    token_id = known.token_id if known else TOKEN_ID
+    account = Account(token_id, token, version=cluster.version, **_rights(wish, known))
 
     def prepare() -> tuple[str, ...]:
         new = pve.make_account(way, account)
         told = "made" if new else "is there already; its rights are set anew"
-        lines = [f"{way}: user, roles and token {TOKEN_ID}: {told}"]
-        if not ca.exists() or ca.read_text(encoding="utf-8", errors="replace") != cluster.ca_pem:
+        lines = [f"{way}: user, roles and token {token_id}: {told}"]
+        if known is None and _differs(ca, cluster.ca_pem):
             write_private(ca, cluster.ca_pem)
             ca.chmod(0o644)  # a certificate is no secret
             lines.append(f"{printable(str(ca))}: written")
@@ -158,7 +228,7 @@ def _proxmox(wish: Wish, path: Path) -> Chosen:
         "servers": list(cluster.servers),
         "cluster": cluster.cluster or "standalone",
         **({"quorum_device": True} if cluster.quorum_device else {}),
-        "token_id": TOKEN_ID,
+        "token_id": token_id,
         "token_file": str(token),
         "ca_file": str(ca),
     }
@@ -169,10 +239,30 @@ def _proxmox(wish: Wish, path: Path) -> Chosen:
         wish.name or _endpoint_name(cluster.cluster or "pve"),
         clean(about),
         keys,
-        (token.name, ca.name),
+        _may_power(wish, known),
+        wish.pool,
+        wish.power,
+        (token,) if known else (token, ca),
         prepare,
-        _remarks(cluster),
+        () if known else _remarks(cluster),
     )
+
+
+def _rights(wish: Wish, known: ProxmoxEndpoint | None) -> dict[str, Any]:
+    """Return what the token may do with power: what the configuration says, or what was wished."""
+    if known is None:
+        return {"power": wish.power, "pool": wish.pool}
+    admitted = known.power
+    pools = [word.partition(":")[2] for word in admitted.groups if word.startswith("pool:")]
+    alone = len(admitted.groups) == len(pools) == 1 and not admitted.uuids and not admitted.mapped
+    return {"power": not admitted.nobody, "pool": pools[0] if alone else None}
+
+
+def _differs(file: Path, text: str) -> bool:
+    try:
+        return file.read_text(encoding="ascii") != text
+    except (OSError, ValueError):
+        return True
 
 
 def _remarks(cluster: pve.Pve) -> tuple[str, ...]:

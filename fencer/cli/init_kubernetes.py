@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +25,9 @@ from fencer.setup import surroundings
 from fencer.setup.files import write_private
 from fencer.setup.pve import Way
 from fencer.wording.credentials import end_warning, ends_in
+
+HEARD_TRIES, HEARD_EVERY_S = 20, 0.5
+"""So often is asked whether new rights are in force: 10 s, and they are within one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +174,11 @@ def grant(admin: Admin, manifest: str) -> str:
     return f"{count(len(wanted), 'object')}, {len(changed) or 'none'} of them new or changed"
 
 
-def own_kubeconfig(admin: Admin, file: Path, url: str) -> str:
+def own_kubeconfig(wiring: Wiring, admin: Admin, file: Path, url: str) -> str:
     """Have a kubeconfig of fencer's own, and keep one that is good; return what was done.
 
     Args:
+        wiring: Waits.
         admin: Makes the token.
         file: The kubeconfig.
         url: The API server in a new one.
@@ -192,10 +196,32 @@ def own_kubeconfig(admin: Admin, file: Path, url: str) -> str:
         complain(f"{printable(str(file))}: is replaced: {why}")
     issued = issue_token(admin.settings, NAMESPACE, HOURS * HOUR_S, made_for(file), time.sleep)
     text = kubeconfig(url, issued.token, issued.ca_pem, issued.tls_server_name)
-    tried(text)
+    _wait(wiring, lambda: tried(text))
     write_private(file, text)
     left_s = (parse_utc(issued.expires_utc) - datetime.now(UTC)).total_seconds()
     return f"{printable(str(file))}: written, for {clean(url)}; its token {ends_in(left_s)}"
+
+
+def wait_for_leases(wiring: Wiring, file: Path, names: Sequence[str]) -> None:
+    """Wait until fencer may write its Leases, or for a while.
+
+    Args:
+        wiring: Waits.
+        file: fencer's kubeconfig.
+        names: The Leases'.
+    """
+    from fencer.cluster.own import KubernetesAccount  # noqa: PLC0415 - the client is heavy
+
+    account = KubernetesAccount(ClusterSettings(file), time.sleep)
+    _wait(wiring, lambda: [right for name in names for right in account.missing_lease_rights(name)])
+
+
+def _wait(wiring: Wiring, missing: Callable[[], Sequence[str]]) -> None:
+    """Wait until nothing is missing: API servers hear of new roles a moment later. `check` names the rest."""
+    for _ in range(HEARD_TRIES):
+        if not missing():
+            return
+        wiring.rest(HEARD_EVERY_S)
 
 
 def _why_not(admin: Admin, file: Path) -> str:

@@ -40,6 +40,12 @@ dry_run_option: Decorator = click.option(
 yes_option: Decorator = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
+root_option: Decorator = click.option(
+    "--root", type=click.Path(path_type=Path), default=Path("/"), hidden=True, metavar="FOLDER"
+)
+"""Where the machine's files are, for tests and images."""
+
+
 class Seconds(click.ParamType[float]):
     """Seconds, as a number or as kubectl writes them: ``60``, ``60s``, ``5m``, ``1h30m``."""
 

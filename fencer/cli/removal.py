@@ -19,7 +19,7 @@ from fencer.core.model import NodeView
 from fencer.core.policy import Policy
 from fencer.core.standing import Standing, kept, standing
 from fencer.core.text import count
-from fencer.errors import ClusterProtocol, FencerError
+from fencer.errors import ClusterDenied, ClusterProtocol, FencerError
 from fencer.ports import ClusterInfo, Nodes
 from fencer.runtime.world import API
 
@@ -59,9 +59,16 @@ def refuse_what_stands(
         waiting = _waiting(wiring, config) if requests else ()
     except FencerError as error:
         if word is None:
+            # Refused may mean that an earlier run has taken fencer's account back already.
+            gone = (
+                "its account may be gone already: `fencer setup kubernetes --remove --kubeconfig ADMINS` "
+                "looks as an administrator. If nothing is left"
+                if isinstance(error, ClusterDenied)
+                else "If the cluster is gone"
+            )
             complain(
                 f"{error}\nit is not known whether one of fencer's fences or cordons is left there, so "
-                "nothing was done. If the cluster is gone: --nothing-stands WHY"
+                f"nothing was done. {gone}: --nothing-stands WHY"
             )
             raise click.exceptions.Exit(error.exit_code) from error
         return f"the cluster could not be asked; your word that nothing is left: {clean(word)}"

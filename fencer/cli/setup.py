@@ -8,11 +8,15 @@ from typing import TextIO
 import click
 
 from fencer.cli.render import complain, say, say_file
+from fencer.cli.setup_config import config
+from fencer.cli.setup_guest import guest
 from fencer.cli.setup_hook import hook
 from fencer.cli.setup_kubernetes import kubernetes
+from fencer.cli.setup_libvirt import libvirt
 from fencer.cli.setup_proxmox import proxmox
+from fencer.cli.setup_shell import shell
+from fencer.cli.setup_systemd import systemd
 from fencer.core.text import count
-from fencer.errors import ConfigError
 
 
 @click.group(epilog="\b\nExample:\n  fencer setup vagrant ~/kubespray")
@@ -20,9 +24,14 @@ def setup() -> None:
     """Print or write what an installation needs."""
 
 
+setup.add_command(config, "config")
+setup.add_command(guest, "guest")
 setup.add_command(hook, "hook")
 setup.add_command(kubernetes, "kubernetes")
+setup.add_command(libvirt, "libvirt")
 setup.add_command(proxmox, "proxmox")
+setup.add_command(shell, "shell")
+setup.add_command(systemd, "systemd")
 
 
 @setup.command(
@@ -60,6 +69,7 @@ def vagrant(project: Path | None, hypervisor: str, status: TextIO | None, write:
     machine's name, as in Kubespray's labs. This reads the project's own records, and runs neither Vagrant nor
     VirtualBox.
     """
+    from fencer.setup.configs import write_new  # noqa: PLC0415 - as others are
     from fencer.setup.vagrant import machines_of, machines_of_all, nodes_section, projects_in  # noqa: PLC0415 - as others are
 
     if status is not None and project is not None:
@@ -72,15 +82,5 @@ def vagrant(project: Path | None, hypervisor: str, status: TextIO | None, write:
     if write is None:
         say_file(section)
     else:
-        _write(write, section)
+        write_new(write, section)
         say(f"{write}: {count(len(machines), 'node')}")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        with path.open("x") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise ConfigError(f"{path}: exists already, and is left alone: name a new file") from error
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error

@@ -17,6 +17,7 @@ from fencer.errors import ConfigError
     short_help="Print pveum lines for fencer's own user and token.",
     epilog="\b\nExamples:\n  fencer setup proxmox\n  fencer setup proxmox --power --pool k8s\n"
     "  fencer setup proxmox --pve 8 | ssh root@pve1 sh -e\n"
+    "  fencer setup proxmox --power --new-token | sh -e\n"
     "  fencer setup proxmox --remove | ssh root@pve1 sh -e",
 )
 @click.option("--power", is_flag=True, help="The token may also stop and start guests.")
@@ -47,6 +48,12 @@ from fencer.errors import ConfigError
     metavar="FILE",
     help="File for the token's secret.",
 )
+@click.option(
+    "--new-token",
+    is_flag=True,
+    help="Delete the token, and make it again: its secret was lost, or somebody else knows it. Agents with "
+    "the old one are blind until they have the new file.",
+)
 @click.option("--remove", is_flag=True, help="Print the lines that take all of it back.")
 @nothing_stands_option
 @config_option
@@ -59,14 +66,16 @@ def proxmox(  # noqa: PLR0913 - one for each option
     pve: str,
     token_id: str,
     token_file: Path,
+    new_token: bool,
     remove: bool,
     nothing_stands: str | None,
     path: Path,
 ) -> None:
     """Print the `pveum` lines that make a user, a token and roles with exactly the rights that fencer needs.
 
-    Without --power the token can only look. It must see every guest: a guest that it may not see looks like a
-    deleted one. `fencer check` reads the rights back, and names what is missing or too much.
+    The lines may be run again, as often as one likes: rights become those that are asked for, and the secret
+    is kept. Without --power the token can only look. It must see every guest: a guest that it may not see
+    looks like a deleted one. `fencer check` reads the rights back, and names what is missing or too much.
 
     With --remove nothing is printed while one of fencer's fences or cordons is left in the cluster that the
     configuration names: without the token nobody would lift it. Rights to power are always taken back as
@@ -78,7 +87,9 @@ def proxmox(  # noqa: PLR0913 - one for each option
     if not token_file.is_absolute():
         shown = repr(str(token_file))
         raise ConfigError(f"--token-file: {shown} is not an absolute path: root will be in another folder")
-    account = Account(token_id, token_file, power=power, pool=pool, version=int(pve))
+    account = Account(token_id, token_file, power=power, pool=pool, version=int(pve), new_token=new_token)
+    if remove and new_token:
+        raise click.UsageError("Use --remove or --new-token, not both.")
     if remove:
         parts_of(token_id)  # a wrong name is reported before anybody is asked
         looked = refuse_what_stands(wiring, lambda: wiring.load(path), nothing_stands)

@@ -1,17 +1,18 @@
 """Applies a manifest with an administrator's kubeconfig. Only setup uses it.
 
-It does as ``kubectl apply --server-side``.
-Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/: an apply that changes nothing
-leaves the object's resourceVersion as it is.
+It does as ``kubectl apply --server-side --force-conflicts``.
+Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from fencer.cluster.client import Connection
+from fencer.cluster.fields import mapping
 from fencer.cluster.requests import applied, get
 from fencer.cluster.settings import ClusterSettings
 from fencer.errors import ClusterNotFound, ConfigError
@@ -80,13 +81,19 @@ def apply(
         path = _path(wanted)
         before = None
         with suppress(ClusterNotFound):
-            before = connection.read(f"get {wanted}", get(path, wanted.name)).required(*_VERSION)
+            before = _meant(connection.read(f"get {wanted}", get(path, wanted.name)).body)
         answer = connection.write(f"apply {wanted}", applied(path, wanted.name, text=wanted.text, by=MANAGER))
-        if answer.required(*_VERSION) != before:
+        if _meant(answer.body) != before:
             yield wanted
 
 
-_VERSION = ("metadata", "resourceVersion")
+def _meant(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what people and manifests say of an object, without what servers and controllers note on it."""
+    metadata = {key: value for key, value in mapping(body, "metadata").items() if key not in _NOTED}
+    return {**body, "metadata": metadata, "status": None}
+
+
+_NOTED = {"generation", "managedFields", "resourceVersion"}
 
 
 def _path(wanted: Wanted) -> str:

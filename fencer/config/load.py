@@ -26,7 +26,7 @@ from fencer.core.text import printable
 from fencer.errors import ConfigError, unreadable
 
 EMPTY = (
-    "the file is empty, or all of it is commented out: start from config/fencer.yaml in fencer's sources, "
+    "the file is empty, or all of it is commented out: start from what `fencer setup config` prints, "
     "which explains every key"
 )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from fencer.config.secret_files import Trouble
 from fencer.config.settings import MB, Config, JournalSettings, ProxmoxEndpoint
 from fencer.core.text import count
+from fencer.preflight.agent import unit_of
 from fencer.preflight.facts import JournalFacts
 from fencer.preflight.finding import Finding, Level
 
@@ -17,7 +18,8 @@ def refuse_config(path: Path, why: str, *, missing: bool) -> Finding:
     """Say that the configuration is wrong, or missing: there is nothing else to look at."""
     file = shlex.quote(str(path))
     if missing:
-        fix = f"cp config/fencer.yaml {file}   (in fencer's sources; it explains every key)"
+        named = "" if unit_of(path) == "fencer" else f" -c {file}"
+        fix = f"fencer init{named}   (makes all that is needed); by hand: fencer setup config"
     else:
         fix = f"correct it, then run: fencer config check -c {file}"
     return Finding("config", str(path), Level.FAIL, why, (fix,))

@@ -19,12 +19,13 @@ ATTACHMENTS = "kubernetes/attachments.yaml"
 REMEDIATION = "kubernetes/remediation.yaml"
 HOOK = "proxmox/fencer-hook"
 
-_FOLDERS = (Path(__file__).parent / "files", Path(__file__).parents[2] / "config")
-"""In an installed package; in a checkout."""
+_CHECKOUT = Path(__file__).parents[2]
+_FOLDERS = (Path(__file__).parent / "files", _CHECKOUT / "config", _CHECKOUT)
+"""In an installed package; in a checkout, where units have a folder of their own."""
 
 
 def packaged(name: str) -> bytes:
-    """Return one of the files that come with fencer: named above.
+    """Return one of the files that come with fencer: named above, or in the module that installs it.
 
     Raises:
         ConfigError: the installation is not complete.

@@ -2,10 +2,12 @@
 
 A token with privilege separation has only the rights that its user *and* itself have, so each grant is made
 twice. A grant on a deeper path *replaces* inherited ones, so the role for power is never granted alone. The
-lines can be run again to change the rights; a secret is kept, because Proxmox shows it only once.
+lines can be run again to change the rights, and then these are exactly the ones that are asked for; a secret
+is kept, because Proxmox shows it only once.
 
 Source: pve-docs of Proxmox VE 8 and 9, pveum.adoc (inheritance, separated tokens); pve-access-control for the
-rest. What is refused the second time: src/PVE/API2/Role.pm, User.pm; what is not: ACL.pm. A user's grants go
+rest. What is refused the second time: src/PVE/API2/Role.pm, User.pm; what is not, and how grants are listed
+(path, propagate, roleid, type, ugid): ACL.pm. A user's grants go
 with it, a token's mean nothing without it: src/PVE/AccessControl.pm 9.1.1, delete_user_acl,
 parse_user_config. Of rights, VM.Monitor is gone since libpve-access-control 9.0.2, and VM.GuestAgent.* came
 with 9.
@@ -49,6 +51,7 @@ class Account:
         power: May stop and start guests as well.
         pool: Only those of this pool; None: all.
         version: The major version of Proxmox VE, 8 or 9.
+        new_token: Delete the token and make it again: its secret was lost, or known to somebody else.
     """
 
     token_id: str
@@ -56,6 +59,7 @@ class Account:
     power: bool = False
     pool: str | None = None
     version: int = 9
+    new_token: bool = False
 
 
 def pveum_lines(account: Account) -> tuple[str, ...]:
@@ -75,7 +79,8 @@ def pveum_lines(account: Account) -> tuple[str, ...]:
         *(_made("role", f"{role} --privs {shlex.quote(' '.join(PRIVILEGES[role]))}") for role in roles),
         _made("user", f"{shlex.quote(user)} --comment 'fencer, no password'"),
         "# The secret is shown only now: it goes straight into the file, and nobody else may read that.",
-        *_token_lines(user, token, account.token_file),
+        *_token_lines(account, user, token),
+        *_less_power(account, user),
         "# A token has only rights that its user has as well: every grant is made to both.",
         *_grants("/", (AUDIT,), user, account.token_id),
         *_power_lines(account, user),
@@ -158,43 +163,74 @@ def _made(kind: str, words: str) -> str:
     return f"pveum {kind} modify {words} 2>/dev/null || pveum {kind} add {words}"
 
 
-def _token_lines(user: str, token: str, file: Path) -> Iterator[str]:
+def _token_lines(account: Account, user: str, token: str) -> Iterator[str]:
     # No jq on a fresh host; in this JSON, which has no spaces, the secret is the only UUID.
     uuid = r"[0-9a-f]\{8\}-[0-9a-f-]\{27\}"
+    file = account.token_file
     target, draft = shlex.quote(str(file)), shlex.quote(f"{file}.new")
     whom = f"{shlex.quote(user)} {shlex.quote(token)}"
     known = (
         f'pveum user token list {shlex.quote(user)} --output-format json | grep -qF \'"tokenid":"{token}"\''
     )
     yield f"install -d -m 0755 {shlex.quote(str(file.parent))}"
-    yield f"if [ -s {target} ] && {known}; then"
-    yield f"    echo {shlex.quote(f'{file} is kept: its token is there')}"
-    yield "else"
+    if account.new_token:
+        yield "# From here on whoever has the old secret is blind, until it has the new file."
+        yield f"if {known}; then pveum user token delete {whom}; fi"
+        hint = "there is no token now. Run the same again"
+        told = f"{file}: a new secret. Agents read it by themselves; elsewhere, copy it there"
+    else:
+        yield f"if [ -s {target} ] && {known}; then"
+        yield f"    echo {shlex.quote(f'{file} is kept: its token is there')}"
+        yield "else"
+        hint = (
+            "if the token exists: its secret was shown once. Copy the file from where it is; or, for a new "
+            f"one, run `{shlex.join(_typed(account))} | sh -e`. Whoever has the old one is blind until then"
+        )
+        told = f"{file}: written"
     yield f"    ( umask 077; pveum user token add {whom} --privsep 1 --output-format json \\"
-    yield f"        | grep -o '{uuid}' > {draft} && mv {draft} {target} ) || {{"
-    hint = (
-        "if the token exists: its secret was shown once. Copy the file from there, or run "
-        f"`pveum user token delete {whom}` and then all of this again"
-    )
+    yield f"        | grep -o '{uuid}' > {draft}"
+    # Who could read the old one, such as the user that fencer runs as, can read this one.
+    yield f"        if [ -e {target} ]; then chown --reference={target} {draft}; fi"
+    yield f"        [ -s {draft} ] && mv {draft} {target} ) || {{"
     yield f"        rm -f {draft}; echo {shlex.quote(hint)} >&2; false; }}"
-    yield "fi"
+    yield f"    echo {shlex.quote(told)}"
+    if not account.new_token:
+        yield "fi"
     yield "# Then give the file to the user that fencer runs as; on another machine, copy it there first:"
     yield f"#     chown fencer: {target}"
 
 
+def _typed(account: Account) -> tuple[str, ...]:
+    """Return what makes the same account with a new secret."""
+    power = ("--power",) if account.power else ()
+    pool = ("--pool", account.pool) if account.pool is not None else ()
+    where = ("--token-id", account.token_id, "--token-file", str(account.token_file))
+    return ("fencer", "setup", "proxmox", "--new-token", *power, *pool, "--pve", str(account.version), *where)
+
+
+def _less_power(account: Account, user: str) -> Iterator[str]:
+    """Take back power that an earlier run gave elsewhere, over all guests or over another pool."""
+    whom = (f'"ugid":"{user}"', f'"ugid":"{account.token_id}"')
+    yield "# Power that an earlier run gave elsewhere is taken back."
+    yield "grants=$(pveum acl list --output-format json)"
+    yield 'for path in $(printf %s "$grants" | grep -o \'{[^}]*}\' | grep -F \'"roleid":"' + POWER + "\"' \\"
+    yield f"    | grep -F {' '.join(f'-e {shlex.quote(one)}' for one in whom)} \\"
+    yield """    | sed 's/.*"path":"\\([^"]*\\)".*/\\1/' | sort -u); do"""
+    wanted = shlex.quote(_power_path(account) if account.power else "")
+    yield f'    [ "$path" = {wanted} ] || pveum acl delete "$path" --users {shlex.quote(user)} \\'
+    yield f"        --tokens {shlex.quote(account.token_id)} --roles {AUDIT},{POWER}"
+    yield "done"
+
+
+def _power_path(account: Account) -> str:
+    return "/vms" if account.pool is None else f"/pool/{account.pool}"
+
+
 def _power_lines(account: Account, user: str) -> Iterator[str]:
-    if not account.power or account.pool is not None:
-        yield "# Take back power over all guests that an earlier run may have given:"
-        yield (
-            f"pveum acl delete /vms --users {shlex.quote(user)} --tokens {shlex.quote(account.token_id)} "
-            f"--roles {AUDIT},{POWER} 2>/dev/null || true"
-        )
-        yield "# (Power over a pool that is no longer meant: the same, with /pool/NAME instead of /vms.)"
-    if not account.power:
-        return
-    path = "/vms" if account.pool is None else f"/pool/{account.pool}"
-    yield f"# On {path} these roles replace what is inherited from /: the first one must be named again."
-    yield from _grants(path, (AUDIT, POWER), user, account.token_id)
+    if account.power:
+        path = _power_path(account)
+        yield f"# On {path} these roles replace what is inherited from /: the first one must be named again."
+        yield from _grants(path, (AUDIT, POWER), user, account.token_id)
 
 
 def _grants(path: str, roles: tuple[str, ...], user: str, token_id: str) -> Iterator[str]:

@@ -95,10 +95,11 @@ def read(way: Way) -> Pve:
         ConfigError: it is no Proxmox host.
         HypervisorError: it could not be asked.
     """
-    told = way.run("pveversion")
+    told = way.run("command -v pveversion > /dev/null || exit 0; pveversion")
     version = _VERSION.search(told)
     if version is None:
-        raise ConfigError(f"{way}: is no host of Proxmox VE: pveversion says {printable(told.strip())!r}")
+        said = f"pveversion says {printable(told.strip())!r}" if told.strip() else "it has no pveversion"
+        raise ConfigError(f"{way}: is no host of Proxmox VE: {said}. --pve root@HOST names one")
     rows = _rows(way.run("pvesh get /cluster/status --output-format json"), way)
     clusters = [str(row.get("name")) for row in rows if row.get("type") == "cluster"]
     hosts = [row for row in rows if row.get("type") == "node"]
@@ -131,7 +132,7 @@ def make_account(way: Way, account: Account) -> bool:
         HypervisorError: the account could not be made.
     """
     file, there = account.token_file, Path("/root") / f".fencer-{account.token_file.name}"
-    before = file.read_text().strip() if file.is_file() else ""
+    before = _content(file)
     script = _script(replace(account, token_file=there), known=bool(before))
     secret = way.run(script).splitlines()[-1:]
     if secret == [_KEPT] and before:
@@ -140,6 +141,20 @@ def make_account(way: Way, account: Account) -> bool:
         raise HypervisorProtocol(f"{way}: made no token")
     write_private(file, secret[0] + "\n")
     return True
+
+
+def _content(file: Path) -> str:
+    """Return what a file holds; empty: it is not there.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{printable(str(file))}: cannot be read: {error}") from error
 
 
 def _script(account: Account, *, known: bool) -> str:

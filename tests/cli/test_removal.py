@@ -7,7 +7,7 @@ import yaml
 
 from fencer.core.model import Cordon
 from fencer.core.requests import Strategy
-from fencer.errors import ClusterProtocol, ClusterUnreachable
+from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable
 from fencer.ports import Nodes
 from fencer.setup.files import REMEDIATION, packaged
 from fencer.simulation.faults import What
@@ -40,6 +40,10 @@ def cordon(lab, by):
 
 def unreachable():
     raise ClusterUnreachable("https://10.0.0.1:6443: no answer: refused")
+
+
+def denied():
+    raise ClusterDenied("https://10.0.0.1:6443: 401 Unauthorized")
 
 
 def test_where_nothing_stands_it_prints_what_kubectl_deletes_and_says_where_it_looked():
@@ -132,6 +136,14 @@ def test_a_cluster_that_cannot_be_asked_needs_a_persons_word_which_is_repeated()
     result = lab.run(*REMOVE, "--nothing-stands", "its hosts were sold")
     assert result.exit_code == 0
     assert "your word that nothing is left: its hosts were sold\n" in result.stdout
+
+
+@pytest.mark.parametrize("what", ["kubernetes", "proxmox", "hook"])
+def test_where_an_earlier_run_took_the_account_an_administrator_can_look(what):
+    result = Otherwise(list_nodes=denied).run("setup", what, "--remove")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "`fencer setup kubernetes --remove --kubeconfig ADMINS` looks as an administrator" in result.stderr
+    assert "If nothing is left: --nothing-stands WHY" in result.stderr
 
 
 def test_a_node_that_cannot_be_read_may_be_fenced():

@@ -132,7 +132,7 @@ def test_a_file_in_a_folder_that_is_closed_to_us_is_said_and_not_taken_for_missi
         os.seteuid(0)
     assert result.exit_code == 2
     assert f"{config}: cannot be read by user 65534: Permission denied" in result.stderr
-    assert "cp config/fencer.yaml" not in result.stdout
+    assert "fencer init" not in result.stdout
 
 
 def test_check_names_what_is_missing_in_its_row_and_what_to_start_from():
@@ -140,7 +140,7 @@ def test_check_names_what_is_missing_in_its_row_and_what_to_start_from():
     row, fix, *_ = result.stdout.splitlines()
     assert row.split()[:4] == ["config", "/nowhere/config.yaml", "FAIL", "no"]
     assert "no such file. Name one with --config" in row
-    assert fix.strip().startswith("try: cp config/fencer.yaml /nowhere/config.yaml")
+    assert fix.strip().startswith("try: fencer init -c /nowhere/config.yaml ")
 
 
 @pytest.mark.libvirt

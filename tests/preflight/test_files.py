@@ -109,7 +109,10 @@ def test_a_journal_that_is_none_needs_no_room_on_the_disk():
     ("missing", "fix"),
     [
         (False, "correct it, then run: fencer config check -c 'my fencer.yaml'"),
-        (True, "cp config/fencer.yaml 'my fencer.yaml'   (in fencer's sources; it explains every key)"),
+        (
+            True,
+            "fencer init -c 'my fencer.yaml'   (makes all that is needed); by hand: fencer setup config",
+        ),
     ],
 )
 def test_a_configuration_that_is_wrong_or_missing_is_the_only_thing_to_say(missing, fix):

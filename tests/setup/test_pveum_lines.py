@@ -65,9 +65,13 @@ elif verb == "delete" and kind in ("role", "user"):
                 books["token"].pop(whom, None)
 elif verb == "list":
     id_of = dict(role="roleid", user="userid", acl="roleid")[kind]
+    rows = [{{id_of: one}} for one in known]
     if kind == "acl":
-        known = [role for paths in known.values() for roles in paths.values() for role in roles]
-    print(json.dumps([{{id_of: one}} for one in known], separators=(",", ":")))
+        rows = [
+            dict(path=path, propagate=1, roleid=role, type="token" if "!" in whom else "user", ugid=whom)
+            for whom, paths in known.items() for path, roles in paths.items() for role in roles
+        ]
+    print(json.dumps(rows, separators=(",", ":")))
 elif kind in ("role", "user") and verb in ("add", "modify"):
     if (verb == "add") == (subject in known):
         finish(f"{{kind}} '{{subject}}' " + ("already exists" if verb == "add" else "does not exist"))
@@ -110,6 +114,10 @@ class Host:
             capture_output=True,
             check=False,
         )
+
+    @staticmethod
+    def read(folder):
+        return json.loads((folder / "books").read_text())
 
     @property
     def books(self):
@@ -204,23 +212,96 @@ def test_a_second_run_takes_back_what_is_not_wanted_any_more(host, tmp_path):
     assert "VM.PowerMgmt" in host.rights("fencer@pve!agent", "/pool/k8s")
 
 
+CHOICES = ([], ["--power"], ["--power", "--pool", "k8s"], ["--power", "--pool", "lab/k8s"])
+
+
+@pytest.mark.parametrize("later", CHOICES, ids=" ".join)
+@pytest.mark.parametrize("first", CHOICES, ids=" ".join)
+def test_whatever_was_asked_for_before_the_rights_are_those_of_the_last_run(tmp_path, first, later):
+    for name, runs in {"once": [later], "twice": [first, later, later]}.items():
+        (tmp_path / name).mkdir()
+        machine = Host(tmp_path / name)
+        for words in runs:
+            run_on(machine, tmp_path / name, *words)
+    books = [Host.read(tmp_path / name)["acl"] for name in ("once", "twice")]
+    assert len({json.dumps(_granted(one), sort_keys=True) for one in books}) == 1
+
+
+def _granted(acl):
+    return {
+        whom: {path: sorted(roles) for path, roles in paths.items() if roles} for whom, paths in acl.items()
+    }
+
+
+def test_power_of_somebody_else_is_left_alone(host, tmp_path):
+    run_on(host, tmp_path, "--power", "--token-id", "lab@pve!agent")
+    run_on(host, tmp_path)
+    assert "VM.PowerMgmt" in host.rights("lab@pve!agent", "/vms/101")
+
+
 def test_a_role_that_somebody_changed_is_set_right(host, tmp_path):
     host.run("pveum role add FencerAudit --privs VM.Clone")
     run_on(host, tmp_path)
     assert host.rights("fencer@pve!agent", "/") == {"Sys.Audit", "VM.Audit", "Pool.Audit"}
 
 
-def test_a_token_whose_secret_is_lost_stops_the_lines_and_says_what_to_do(host, tmp_path):
-    file = run_on(host, tmp_path)
+@pytest.mark.parametrize("words", [[], ["--power"], ["--power", "--pool", "k8s", "--pve", "8"]], ids=" ".join)
+def test_a_token_whose_secret_is_lost_stops_the_lines_and_says_what_makes_a_new_one(host, tmp_path, words):
+    file = run_on(host, tmp_path, *words)
+    old, before = file.read_text(), host.books
     file.unlink()
-    script = printed("--token-file", str(file))
-    done = host.run(script)
+    done = host.run(printed("--token-file", str(file), *words))
     assert done.returncode != 0
     assert "Token already exists" in done.stderr
-    [advice] = re.findall(r"`(pveum user token delete [^`]*)`", done.stderr)
     assert not file.exists()
-    assert host.run(f"{advice}\n{script}").returncode == 0
-    assert file.read_text().startswith(SECRET[:-2])
+    [advice] = re.findall(r"`fencer setup proxmox ([^`]*) \| sh -e`", done.stderr)
+    assert host.run(printed(*shlex.split(advice))).returncode == 0
+    assert file.read_text() not in {"", old}
+    # With the same rights as before, on the same paths.
+    assert host.books["acl"] == before["acl"]
+    assert host.books["token"].keys() == before["token"].keys()
+
+
+def test_a_new_secret_is_said_to_blind_who_has_the_old_one(host, tmp_path):
+    file = run_on(host, tmp_path)
+    old = file.read_text()
+    script = printed("--token-file", str(file), "--new-token")
+    assert "blind" in script.partition("token delete")[0]
+    done = host.run(script)
+    assert (done.returncode, file.read_text() == old) == (0, False)
+    assert f"{file}: a new secret. Agents read it by themselves" in done.stdout
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert host.run(script).returncode == 0
+
+
+def test_a_new_token_where_there_was_none_is_one(host, tmp_path):
+    assert run_on(host, tmp_path, "--new-token").read_text().startswith(SECRET[:-2])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to others: run it as root")
+def test_who_could_read_the_secret_before_can_read_the_new_one(host, tmp_path):
+    """The agent on the same host has a user of its own."""
+    file = run_on(host, tmp_path)
+    os.chown(file, 65534, 65533)
+    run_on(host, tmp_path, "--new-token")
+    assert (file.stat().st_uid, file.stat().st_gid, stat.S_IMODE(file.stat().st_mode)) == (
+        65534,
+        65533,
+        0o600,
+    )
+
+
+def test_where_the_new_token_cannot_be_made_the_same_again_makes_it(host, tmp_path):
+    file = run_on(host, tmp_path)
+    script = printed("--token-file", str(file), "--new-token")
+    failed = host.run(script, FAIL="--privsep")
+    assert failed.returncode != 0
+    assert "Run the same again" in failed.stderr
+    assert host.run(script).returncode == 0
+
+
+def test_to_remove_and_to_make_anew_are_two_things():
+    assert CliRunner().invoke(cli, ["setup", "proxmox", "--remove", "--new-token"]).exit_code == 2
 
 
 def test_a_secret_of_a_token_that_is_gone_is_replaced(host, tmp_path):

@@ -13,6 +13,7 @@ import pytest
 from fencer.cli.main import cli
 
 CHECKOUT = Path(__file__).parents[2]
+PLUGINS = ("kubectl-fencer.1", "kubectl_complete-fencer.1")
 DAY = {"SOURCE_DATE_EPOCH": "1700000000"}
 
 
@@ -48,7 +49,14 @@ def read(page):
 
 
 def test_each_command_has_a_page_and_no_page_is_of_another(pages):
-    assert set(pages) == {f"{each.command_path.replace(' ', '-')}.1" for each in every_command()}
+    commands = {f"{each.command_path.replace(' ', '-')}.1" for each in every_command()}
+    assert set(pages) == commands | set(PLUGINS)
+
+
+def test_the_plugins_of_kubectl_are_fencer_by_another_name(pages):
+    assert {pages[name] for name in PLUGINS} == {".so man1/fencer.1\n"}
+    names = {Path(one).stem for one in PLUGINS}
+    assert {file.name for file in (CHECKOUT / "config/kubectl").iterdir()} == names
 
 
 def test_two_runs_give_the_same_bytes_wherever_they_run(pages, tmp_path):
@@ -56,7 +64,7 @@ def test_two_runs_give_the_same_bytes_wherever_they_run(pages, tmp_path):
 
 
 def test_its_date_is_the_one_that_is_given(pages):
-    assert all('"2023-11-14"' in page for page in pages.values())
+    assert all('"2023-11-14"' in page for name, page in pages.items() if name not in PLUGINS)
 
 
 def test_what_help_says_is_in_the_page(pages):
@@ -77,16 +85,17 @@ def test_no_letter_means_anything_to_roff_that_the_program_did_not_mean(pages):
     for name, page in pages.items():
         assert page.isascii(), name
         requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
-        assert requests <= {".TH", ".SH", ".PP", ".TP", ".B", ".nf", ".fi", ".nh", ".ad"}, name
+        assert requests <= {".TH", ".SH", ".PP", ".TP", ".B", ".nf", ".fi", ".nh", ".ad", ".so"}, name
         assert not re.search(r"\\(?!e|-|&|fB|fP|\[u)", page), name
         assert "\b" not in page, name
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="no groff here: apt-get install groff")
 def test_groff_has_nothing_against_them(pages, tmp_path):
-    for name, page in pages.items():
-        (tmp_path / name).write_text(page)
-    words = ["groff", "-man", "-Tutf8", "-ww", *sorted(pages)]
+    names = sorted(set(pages) - set(PLUGINS))  # they lead to where pages are installed
+    for name in names:
+        (tmp_path / name).write_text(pages[name])
+    words = ["groff", "-man", "-Tutf8", "-ww", *names]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert "See fencer" not in done.stdout

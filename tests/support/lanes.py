@@ -47,6 +47,7 @@ LANES: Sequence[Sequence[str]] = (
         "test_seen_from_outside",
         "test_controlplane",
         "test_remediation",
+        "test_init",
     ),
 )
 """Files of `tests/e2e`, the longest lane first: the order in which they are dealt out.
@@ -60,6 +61,7 @@ _ON_THE_BARE_API = frozenset(
     f"tests/{name}.py"
     for name in (
         "benchmarks/test_smoke",
+        "cli/test_init",
         "cluster/test_account",
         "cluster/test_admission_policy",
         "cluster/test_confined",

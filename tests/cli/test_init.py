@@ -1,0 +1,212 @@
+"""``fencer init`` beside a real API server: what it finds, asks, makes, and leaves alone."""
+
+import os
+import stat
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fencer.cli.asked import Person
+from fencer.cli.init_kubernetes import administrator, own_kubeconfig
+from fencer.cli.main import cli
+from fencer.cli.wire import Wiring
+from fencer.config.load import load
+from fencer.errors import ConfigError
+from tests.setup.test_pve import ALONE, CLUSTER, Tools
+from tests.support.controlplane import ControlPlane
+from tests.support.guests import libvirt_binding
+
+TEST_DRIVER = "test:///default"
+"""libvirt's own driver for tests: one guest, whose UUID is this."""
+GUEST = "6695eb01-f6a4-8304-79aa-97f2502e193f"
+NODES = "/api/v1/nodes"
+
+
+class Setting:
+    """A machine on which somebody types `fencer init`."""
+
+    def __init__(self, api: ControlPlane, folder: Path) -> None:
+        self.api, self.folder = api, folder
+        self.path = folder / "etc" / "config.yaml"
+        self.admins = str(api.kubeconfig())
+        self.path.parent.mkdir()
+
+    def init(self, *words, typed=""):
+        words = ["init", "-c", str(self.path), *words]
+        home = {"KUBECONFIG": "", "HOME": str(self.folder)}
+        result = CliRunner().invoke(cli, words, input=typed, env=home)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    def named(self, *words, **others):
+        """Name all that would have to be asked for, and agree."""
+        return self.init("--kubeconfig", self.admins, "--yes", *words, **others)
+
+
+@pytest.fixture
+def node(bare_api):
+    """A node that is the guest of libvirt's test driver."""
+    libvirt_binding()
+    name = "k8s-init"
+    made = bare_api.request("POST", NODES, {"metadata": {"name": name}})
+    assert made.status == 201, made
+    rest = "machineID kernelVersion osImage containerRuntimeVersion kubeletVersion kubeProxyVersion bootID"
+    info = dict.fromkeys([*rest.split(), "operatingSystem", "architecture"], "")
+    status = {"nodeInfo": info | {"systemUUID": GUEST}, "conditions": [{"type": "Ready", "status": "True"}]}
+    bare_api.request("PUT", f"{NODES}/{name}/status", {**made.body, "status": status})
+    yield name
+    bare_api.request("DELETE", f"{NODES}/{name}")
+
+
+@pytest.fixture
+def setting(bare_api, tmp_path):
+    return Setting(bare_api, tmp_path)
+
+
+def test_all_is_made_and_nothing_of_the_administrator_is_kept(setting, node):
+    done = setting.named("--uri", TEST_DRIVER)
+    assert "account, rights and admission policy: " in done.stdout, done.output
+    config = load(setting.path)
+    [endpoint] = config.endpoints
+    assert (endpoint.uri, endpoint.power.uuids) == (TEST_DRIVER, {GUEST})
+    assert f'- "{GUEST}" # {node}' in setting.path.read_text()
+    own = setting.path.with_name("kubeconfig")
+    assert config.kubernetes.kubeconfig == own
+    assert stat.S_IMODE(own.stat().st_mode) == 0o600
+    assert "client-key" not in own.read_text()
+    assert "has the rights to fence" in done.stdout
+    assert "sed -i 's/^mode: observe/mode: armed/'" in done.stdout
+
+
+def test_a_second_run_changes_nothing_and_a_third_mends_what_is_lost(setting, node):
+    setting.named("--uri", TEST_DRIVER)
+    before = {file: file.read_bytes() for file in setting.path.parent.iterdir()}
+    again = setting.named()
+    assert again.stdout.count("none of them new or changed") == 2, again.output
+    assert {file: file.read_bytes() for file in setting.path.parent.iterdir()} == before
+    own = setting.path.with_name("kubeconfig")
+    own.write_text(own.read_text().replace("token:", "lost:"))
+    assert f"{own}: is replaced: " in setting.named().stderr
+    assert "lost:" not in own.read_text()
+
+
+def test_nothing_is_made_where_somebody_says_no_or_nobody_can_say_yes(setting, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    refused = setting.init("--kubeconfig", setting.admins, "--uri", TEST_DRIVER)
+    assert refused.exit_code == 2
+    assert "nobody can be asked here. Say it with --yes" in refused.stderr
+    assert not list(setting.path.parent.iterdir())
+
+
+def test_a_configuration_that_is_there_says_which_hypervisor_is_meant(setting):
+    setting.path.write_text(
+        "mode: armed\nkubernetes: {kubeconfig: /nowhere}\nhypervisors: [{name: lab, type: libvirt, uri: 'test:///default'}]\n"
+    )
+    before = setting.path.read_text()
+    refused = setting.named("--pve", "root@pve1")
+    assert refused.exit_code == 2
+    assert "names no hypervisor one of type proxmox, but lab" in refused.stderr
+    assert setting.path.read_text() == before
+
+
+def test_a_wrong_configuration_is_named_before_anything_is_done(setting):
+    setting.path.write_text("mode: perhaps\n")
+    refused = setting.named("--uri", TEST_DRIVER)
+    assert (refused.exit_code, "mode" in refused.stderr) == (2, True)
+    assert list(setting.path.parent.iterdir()) == [setting.path]
+
+
+def test_a_kubeconfig_of_another_cluster_is_left_alone(setting, node):
+    setting.named("--uri", TEST_DRIVER)
+    own = setting.path.with_name("kubeconfig")
+    before = own.read_text()
+    with ExitStack() as temporary:
+        person = Person(there=False, agrees=True)
+        admin = administrator(Wiring(), person, Path(setting.admins), None, None, (), temporary)
+        elsewhere = replace(admin, info=replace(admin.info, uid="another one"))
+        with pytest.raises(ConfigError, match="leads to another cluster than"):
+            own_kubeconfig(Wiring(), elsewhere, own, setting.api.url)
+    assert own.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--hypervisor", "proxmox", "--uri", "qemu:///system"), "--uri is for libvirt, not for proxmox"),
+        (("--uri", "qemu:///system", "--pve", "root@pve1"), "one hypervisor is set up at a time"),
+        (("--pve=-oProxyCommand=sh",), "is no USER@HOST"),
+        (("--uri", TEST_DRIVER, "--name", "La B"), "lower-case letters"),
+        (("--uri", TEST_DRIVER, "--server", "http://10.0.0.1:6443"), "must begin with https://"),
+        (("--uri", TEST_DRIVER, "--from", "root@cp"), "--kubeconfig and --from exclude each other"),
+        (("--vboxmanage", "ssh 'box"), "--vboxmanage: "),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_done(setting, words, says):
+    refused = setting.named(*words)
+    assert refused.exit_code == 2
+    assert says in refused.stderr
+    assert not list(setting.path.parent.iterdir())
+
+
+def test_a_nodes_kubeconfig_comes_over_ssh_and_leads_to_the_node(setting, node, monkeypatch):
+    """k3s writes 127.0.0.1. That becomes the name by which the node was asked for; here, another loopback."""
+    there = setting.folder / "k3s.yaml"
+    there.write_text(Path(setting.admins).read_text())
+    tools = setting.folder / "bin"
+    tools.mkdir()
+    (tools / "ssh").write_text(f'#!/bin/sh\necho "$@" > {setting.folder}/typed\nexec cat {there}\n')
+    (tools / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    done = setting.init("--from", "root@localhost", "--uri", TEST_DRIVER, "--yes")
+    assert "root@localhost" in (setting.folder / "typed").read_text()
+    assert "https://localhost:" in done.stdout, done.output
+    assert load(setting.path).kubernetes.kubeconfig == setting.path.with_name("kubeconfig")
+
+
+def test_a_machine_with_neither_is_told_both_ways(setting, monkeypatch):
+    monkeypatch.setattr("fencer.setup.surroundings.PLACES", ())
+    refused = setting.init("--uri", TEST_DRIVER, "--yes")
+    assert refused.exit_code == 2
+    assert "--from USER@HOST or --kubeconfig FILE" in refused.stderr
+
+
+@pytest.fixture
+def pve(setting, monkeypatch):
+    """A host of a Proxmox cluster whose API is silent: 10.0.0.11 and its neighbours are nobody."""
+    (setting.folder / "host").mkdir()
+    tools = Tools(setting.folder / "host", monkeypatch, CLUSTER)
+    ca = setting.api.ca_file
+    tools.put("cat", f'[ "$1" = /etc/pve/pve-root-ca.pem ] && exec /bin/cat {ca}; exec /bin/cat "$@"')
+    tools.says([{**row, "ip": "127.0.0.1"} for row in CLUSTER])
+    return tools
+
+
+def test_a_proxmox_clusters_account_files_and_keys_are_made(setting, pve, node):
+    done = setting.named("--pve", "root@pve1", "--pool", "k8s", "--no-hook")
+    assert "Proxmox VE 9, cluster home: pve1, pve3, pve2" in done.stdout, done.output
+    [endpoint] = load(setting.path).endpoints
+    assert (endpoint.name, endpoint.cluster, endpoint.power.groups) == ("home", "home", {"pool:k8s"})
+    assert endpoint.ca_file.read_text() == setting.api.ca_file.read_text()
+    assert stat.S_IMODE(endpoint.token_file.stat().st_mode) == 0o600
+    assert "VM.PowerMgmt" in pve.rights("fencer@pve!agent", "/pool/k8s")
+    assert "VM.PowerMgmt" not in pve.rights("fencer@pve!agent", "/vms")
+    assert "its guests are not known yet" in done.stdout
+
+
+def test_a_second_run_gives_the_token_what_the_configuration_says(setting, pve, node):
+    setting.named("--pve", "root@pve1", "--no-power", "--no-hook")
+    secret = setting.path.with_name("proxmox-token").read_text()
+    setting.named("--pve", "root@pve1", "--no-hook")
+    assert "VM.PowerMgmt" not in pve.rights("fencer@pve!agent", "/vms")
+    assert setting.path.with_name("proxmox-token").read_text() == secret
+
+
+def test_a_host_with_a_certificate_of_its_own_is_left_to_the_person(setting, pve, node):
+    pve.says([{**ALONE[0], "ip": "127.0.0.1"}])
+    pve.put("ls", "echo /etc/pve/nodes/pve/pveproxy-ssl.pem")
+    done = setting.named("--pve", "root@pve", "--no-hook")
+    assert "pve: shows a certificate that was put there (pveproxy-ssl.pem)" in done.stdout, done.output
