@@ -1,7 +1,8 @@
 """The package under a real systemd: an agent of Debian 12 lives through all that happens to a service.
 
 systemd is process 1 of namespaces of its own over a clean root, with this machine's network. A real API
-server is the fenced cluster, libvirt's test driver the hypervisor. In the end Debian becomes 13 around it.
+server is the fenced cluster, libvirt's test driver the hypervisor. In the end Debian becomes 13 around the
+agent.
 """
 
 from __future__ import annotations
@@ -200,19 +201,24 @@ def _crashes(host: Host) -> None:
     for signal, told in (("KILL", ""), ("ABRT", "Fatal Python error: Aborted")):
         before = host.pid()
         host.run(f"kill -{signal} {before}")
-        host.wait(lambda before=before: host.pid() not in {0, before}, "another process")  # type: ignore[misc]  # a default that binds
+        _wait_another(host, before)
         host.wait_active()
         host.wait_told(told)
     _is(host.shown("NRestarts"), "2")
 
 
+def _wait_another(host: Host, pid: int) -> None:
+    host.wait(lambda: host.pid() not in {0, pid}, "another process")
+
+
 def _stops(host: Host) -> float:
     """Return the seconds that it took to stop."""
+    host.wait(lambda: _answers(host, "/readyz"), "readiness")
     began_s = time.monotonic()
     host.run("systemctl stop fencer")
     took_s = time.monotonic() - began_s
     _is(host.shown("Result"), "success")
-    host.wait_told("told to stop: stopped")
+    host.wait_told("told to stop")
     if took_s > _STOPS_S:
         raise StepFailed(f"it took {took_s:.0f} s to stop")
     host.run("systemctl start fencer")
