@@ -55,7 +55,7 @@ def taken_over(text: str, source: str, host: str, context: str | None) -> str:
     if left:
         raise ConfigError(
             f"{printable(source)}: its kubeconfig has {', '.join(map(shown, left))}: from another machine "
-            "only certificates, keys and tokens that are in the file itself are taken. Make one without, copy "
+            "only certificates, keys and tokens within the file itself are taken. Make one without, copy "
             "it here yourself, and name it with --kubeconfig"
         )
     if leads_here(server):
