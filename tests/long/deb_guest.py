@@ -1,7 +1,7 @@
 """The package in a whole machine: a Debian 13 with a kernel, an init and a network of its own.
 
-It is the guest of the end-to-end tests, emulated. The fenced cluster is a real API server on this machine. Its
-hypervisor, a Proxmox VE, does not answer; an agent has to live with that.
+It is the guest of the end-to-end tests, emulated. The fenced cluster is a real API server on this machine.
+Its hypervisor, a Proxmox VE, does not answer; an agent has to live with that.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def _lives(host: Host, api: ControlPlane) -> str:
     expect((host.shown("WatchdogUSec"), host.shown("Type")), ("2min", "notify"))
     host.wait_told("watching https://")
     reloads(host, _GOOD)
-    crashes(host)
+    back_s = crashes(host)
     stop_s = stops(host)
     host.run("dpkg --purge fencer")
     expect(host.run("ls -d /etc/fencer /var/lib/fencer /usr/lib/fencer /run/fencer 2>/dev/null", None), "")
-    return f"ready, reloaded, crashed, stopped in {stop_s:.0f} s, and purged in an emulated Debian 13"
+    return f"ready, reloaded, back {back_s:.0f} s after a crash, stopped in {stop_s:.0f} s, and purged in an emulated Debian 13"

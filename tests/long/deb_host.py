@@ -105,15 +105,23 @@ def reloads(host: Host, good: Mapping[str, Any]) -> None:
     host.write(CONFIG, json.dumps(good))
 
 
-def crashes(host: Host) -> None:
-    """Killed it comes back; ended as the watchdog ends it, it tells where it was."""
+def crashes(host: Host) -> float:
+    """Killed it comes back; ended as the watchdog ends it, it tells where it was.
+
+    Returns:
+        Seconds until it was ready again.
+    """
+    slowest_s = 0.0
     for signal, told in (("KILL", ""), ("ABRT", "Fatal Python error: Aborted")):
         before = host.pid()
+        began_s = time.monotonic()
         host.run(f"kill -{signal} {before}")
         _wait_another(host, before)
         host.wait_active()
+        slowest_s = max(slowest_s, time.monotonic() - began_s)
         host.wait_told(told)
     expect(host.shown("NRestarts"), "2")
+    return slowest_s
 
 
 def _wait_another(host: Host, pid: int) -> None:

@@ -77,7 +77,7 @@ def _lives(host: Host, api: ControlPlane, package: Path) -> str:
     host.wait_told("watching https://", 2)
     host.wait(lambda: _answers(host, "/readyz"), "readiness")
     reloads(host, _configuration(api))
-    crashes(host)
+    back_s = crashes(host)
     host.wait(lambda: _answers(host, "/readyz"), "readiness")
     stop_s = stops(host)
     _is_upgraded(host, f"{_APT} install --reinstall /root/{package.name}")
@@ -88,7 +88,7 @@ def _lives(host: Host, api: ControlPlane, package: Path) -> str:
     host.wait(lambda: _answers(host, "/readyz"), "readiness on Debian 13")
     _is_purged(host)
     return (
-        f"ready, reloaded, crashed, stopped in {stop_s:.1f} s, upgraded; Debian 12 became 13 and the agent"
+        f"ready, reloaded, back {back_s:.0f} s after a crash, stopped in {stop_s:.1f} s, upgraded; Debian 12 became 13 and the agent"
         f" goes on with {python}"
     )
 
