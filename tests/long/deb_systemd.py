@@ -88,8 +88,8 @@ def _lives(host: Host, api: ControlPlane, package: Path) -> str:
     host.wait(lambda: _answers(host, "/readyz"), "readiness on Debian 13")
     _is_purged(host)
     return (
-        f"ready, reloaded, back {back_s:.0f} s after a crash, stopped in {stop_s:.1f} s, upgraded; Debian 12 became 13 and the agent"
-        f" goes on with {python}"
+        f"ready, reloaded, back {back_s:.0f} s after a crash, stopped in {stop_s:.1f} s, upgraded;"
+        f" Debian 12 became 13 and the agent goes on with {python}"
     )
 
 
