@@ -57,16 +57,16 @@ def built_twice(site: Site) -> Path:
     first, second = (
         built(site, folder) for folder in (site.folder / "one", site.folder / "another" / "place")
     )
-    for one in first:
-        if one.read_bytes() != (second[0].parent / one.name).read_bytes():
-            raise StepFailed(f"{one.name} is another one when it is built elsewhere")
+    for file in first:
+        if file.read_bytes() != (second[0].parent / file.name).read_bytes():
+            raise StepFailed(f"{file.name} is another one when it is built elsewhere")
     return next(file for file in first if file.suffix == ".deb")
 
 
-def built(site: Site, folder: Path) -> list[Path]:
-    """Build the last commit in a clone; return what there is to give away."""
+def built(site: Site, folder: Path, of: Path = CHECKOUT) -> list[Path]:
+    """Build the last commit of a checkout in a clone; return what there is to give away."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    must(site, "git", "clone", "--quiet", "--no-hardlinks", str(CHECKOUT), str(folder))
+    must(site, "git", "clone", "--quiet", "--no-hardlinks", str(of), str(folder))
     code = site.run(
         str(folder / "config" / "deb" / "build"),
         variables={"UV": uv(), "PYTHON": sys.executable},
