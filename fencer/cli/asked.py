@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fencer.cli.render import clean
+from fencer.cli.render import clean, say
 from fencer.errors import ConfigError
 
 
@@ -27,7 +27,7 @@ class Person:
         """
         if self._agrees:
             return True
-        self._require(question, "--yes")
+        self._require(f"{question} Nobody can be asked here: --yes agrees to this, and to all that follows")
         return click.confirm(clean(question), default=True)
 
     def chooses(self, question: str, choices: tuple[str, ...], option: str) -> str:
@@ -43,27 +43,28 @@ class Person:
         """
         if len(choices) == 1 or self._agrees:
             return choices[0]
-        self._require(question, option)
+        self._require(f"{question} Nobody can be asked here: say it with {option}")
         answer: str = click.prompt(clean(question), type=click.Choice(choices), default=choices[0])
         return answer
 
-    def says(self, question: str, option: str, default: str | None = None) -> str:
-        """Ask for a text.
+    def says(self, lacking: str, question: str, option: str) -> str:
+        """Ask for a text that nothing stands for.
 
         Args:
+            lacking: What is not there, in a sentence.
             question: What is asked.
             option: What answers it on the command line.
-            default: The usual answer; None: there is none.
 
         Raises:
-            ConfigError: nobody can be asked.
+            ConfigError: nobody can be asked, or wants to be.
         """
-        if self._agrees and default is not None:
-            return default
-        self._require(question, option)
-        answer: str = click.prompt(clean(question), default=default)
+        if self._agrees:
+            raise ConfigError(f"{lacking}. Say it with {option}")
+        self._require(f"{lacking}. Nobody can be asked here: say it with {option}")
+        say(f"{clean(lacking)}.")
+        answer: str = click.prompt(clean(question))
         return answer.strip()
 
-    def _require(self, question: str, option: str) -> None:
-        if not self._there or (self._agrees and option != "--yes"):
-            raise ConfigError(f"{question.rstrip('?:. ')}: nobody can be asked here. Say it with {option}")
+    def _require(self, otherwise: str) -> None:
+        if not self._there:
+            raise ConfigError(otherwise)

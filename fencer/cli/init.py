@@ -124,7 +124,7 @@ def init(  # noqa: PLR0913 - one for each option
     wish = Wish(type_, uri, pve, vboxmanage, name, pool, power=not no_power)
     with ExitStack() as temporary:
         config = None if is_missing(path) else wiring.load(path)
-        hypervisor = chosen(person, wish, path, config)
+        hypervisor = chosen(wiring, person, wish, path, config)
         admin = administrator(wiring, person, kubeconfig, node, context, servers, temporary)
         files = (config.kubernetes.kubeconfig if config else path.parent / "kubeconfig", *hypervisor.files)
         _announce(hypervisor, admin, path, files, new=config is None)

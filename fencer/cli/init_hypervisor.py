@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fencer.cli.asked import Person
 from fencer.cli.render import clean
+from fencer.cli.wire import Wiring
 from fencer.config.settings import Config, Endpoint, LibvirtEndpoint, ProxmoxEndpoint, VirtualBoxEndpoint
-from fencer.config.texts import is_endpoint_name
+from fencer.core.policy import Policy
 from fencer.core.text import listing, printable
 from fencer.errors import ConfigError
 from fencer.setup import pve, surroundings
@@ -91,10 +93,11 @@ class Chosen:
         return {"power": {"pool": self.pool}} if self.pool else {"uuids": uuids}
 
 
-def chosen(person: Person, wish: Wish, path: Path, config: Config | None) -> Chosen:
-    """Find out which hypervisor is meant, and what it is.
+def chosen(wiring: Wiring, person: Person, wish: Wish, path: Path, config: Config | None) -> Chosen:
+    """Find out which hypervisor is meant, and what it is; a new one has to answer.
 
     Args:
+        wiring: Builds the way to it.
         person: Is asked where there are several, or none.
         wish: What was said already.
         path: The configuration.
@@ -102,8 +105,10 @@ def chosen(person: Person, wish: Wish, path: Path, config: Config | None) -> Cho
 
     Raises:
         ConfigError: there is none, or what was said does not fit.
-        HypervisorError: Proxmox could not be asked.
+        HypervisorError: it does not answer.
     """
+    from fencer.config.texts import is_endpoint_name  # noqa: PLC0415 - pydantic
+
     if wish.name is not None and not is_endpoint_name(wish.name):
         raise ConfigError(f"--name: {printable(wish.name)!r}: take lower-case letters, digits, dashes")
     known = _known(wish, path, config)
@@ -111,15 +116,29 @@ def chosen(person: Person, wish: Wish, path: Path, config: Config | None) -> Cho
     _refuse_strange(kind, wish)
     if kind == "proxmox":
         return _proxmox(wish, path, known if isinstance(known, ProxmoxEndpoint) else None)
+    endpoint = known if isinstance(known, LibvirtEndpoint | VirtualBoxEndpoint) else _new(kind, wish)
+    if known is None:
+        _require_answer(wiring, endpoint)
+    keys: dict[str, object] = {"type": kind}
+    keys |= (
+        {"uri": endpoint.uri} if isinstance(endpoint, LibvirtEndpoint) else {"command": [*endpoint.command]}
+    )
+    label = {"libvirt": "libvirt", "virtualbox": "VirtualBox, by"}[kind]
+    about = f"{label} {clean(endpoint.where)}"
     may = _may_power(wish, known)
+    return Chosen(kind, endpoint.name, about, keys, may, powers=wish.power)
+
+
+def _require_answer(wiring: Wiring, endpoint: LibvirtEndpoint | VirtualBoxEndpoint) -> None:
+    clock, deadline_s = wiring.clock(), Policy().call_deadline_s
+    with closing(wiring.hypervisor(endpoint, clock)) as hypervisor:
+        wiring.asker(clock, deadline_s).ask(endpoint.name, hypervisor.describe, deadline_s)
+
+
+def _new(kind: str, wish: Wish) -> LibvirtEndpoint | VirtualBoxEndpoint:
     if kind == "virtualbox":
-        words = list(known.command) if isinstance(known, VirtualBoxEndpoint) else _words(wish)
-        about = f"VirtualBox, by {clean(shlex.join(words))}"
-        keys: dict[str, object] = {"type": kind, "command": words}
-        return Chosen(kind, wish.name or "box", about, keys, may, powers=wish.power)
-    uri = known.uri if isinstance(known, LibvirtEndpoint) else wish.uri or HERE
-    keys = {"type": kind, "uri": uri}
-    return Chosen(kind, wish.name or "lab", f"libvirt, {clean(uri)}", keys, may, powers=wish.power)
+        return VirtualBoxEndpoint(wish.name or "box", tuple(_words(wish)))
+    return LibvirtEndpoint(wish.name or "lab", wish.uri or HERE)
 
 
 def _known(wish: Wish, path: Path, config: Config | None) -> Endpoint | None:
@@ -276,5 +295,7 @@ def _remarks(cluster: pve.Pve) -> tuple[str, ...]:
 
 
 def _endpoint_name(text: str) -> str:
+    from fencer.config.texts import is_endpoint_name  # noqa: PLC0415 - pydantic
+
     name = re.sub(r"[^a-z0-9-]+", "-", text.lower()).strip("-")
     return name if is_endpoint_name(name) else "pve"

@@ -118,9 +118,9 @@ def _looked_for(person: Person) -> tuple[Path | None, str | None]:
         return found[0], None
     places = ", ".join(f"/{place}" for place in surroundings.PLACES)
     answer = person.says(
-        f"No kubeconfig is here (KUBECONFIG, ~/.kube/config, {places}). Read it by ssh from which "
-        "control-plane node (USER@HOST), or in which file is it?",
-        "--from USER@HOST or --kubeconfig FILE",
+        f"No administrator's kubeconfig is here (KUBECONFIG, ~/.kube/config, {places})",
+        "A control-plane node to read it from by ssh (USER@HOST), or its file",
+        "--from USER@HOST (a control-plane node) or --kubeconfig FILE",
     )
     return (Path(answer).expanduser(), None) if Path(answer).expanduser().exists() else (None, answer)
 

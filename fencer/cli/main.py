@@ -90,7 +90,9 @@ class Commands(click.Group):
 @click.command(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\nStart here:\n  fencer demo\n\n\b\nExit codes:\n  0 done and verified\n"
+    epilog="\b\nStart here:\n  fencer demo   what it does, in a simulated cluster\n"
+    "  fencer init   sets it up on this machine\n"
+    "\n\b\nExit codes:\n  0 done and verified\n"
     "  1 refused, or not verifiable\n  2 usage or configuration\n  3 unreachable\n"
     "  130 interrupted\n\n\b\n`fencer check` answers 1 too where something is unreachable.",
 )

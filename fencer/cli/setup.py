@@ -19,7 +19,10 @@ from fencer.cli.setup_systemd import systemd
 from fencer.core.text import count
 
 
-@click.group(epilog="\b\nExample:\n  fencer setup vagrant ~/kubespray")
+@click.group(
+    epilog="\b\nExamples:\n  fencer init   does most of it, step by step\n"
+    "  fencer setup kubernetes | kubectl apply -f -\n  fencer setup config --write /etc/fencer/config.yaml"
+)
 def setup() -> None:
     """Print or write what an installation needs."""
 

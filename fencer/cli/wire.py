@@ -101,7 +101,8 @@ def require_file(path: Path) -> None:
     """
     if is_missing(path):
         raise ConfigError(
-            f"{path}: no such file. Name one with --config or FENCER_CONFIG; `fencer demo` needs none"
+            f"{path}: no such file. `fencer init` makes one; --config or FENCER_CONFIG names another; "
+            "`fencer demo` needs none"
         )
 
 

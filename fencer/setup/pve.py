@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,6 +46,8 @@ class Way:
             ConfigError: there is no ssh here.
             HypervisorError: it failed, or did not end.
         """
+        if self.destination is not None and shutil.which("ssh") is None:
+            raise ConfigError("ssh: not on this machine. Debian: apt install openssh-client")
         words = ("sh", "-c", script) if self.destination is None else (*_SSH, "--", self.destination, script)
         ended = tools.attempt(*words)
         if ended.code:

@@ -115,7 +115,7 @@ hypervisors: [{name: lab, type: libvirt, uri: 'qemu:///system'}]
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"", ["config.yaml: the file is empty", "config/fencer.yaml"]),
+        (b"", ["config.yaml: the file is empty", "fencer setup config"]),
         (b"{}", ["config.yaml: mode: missing"]),
         (b"mode: [armed\n", [":2:", "not YAML", "begun on line 1"]),
         (b"\tmode: armed\n", [":1:", "indented with a tab"]),
@@ -389,6 +389,7 @@ EVERY = (
     ["drain", "k8s-1", "--yes"],
     ["drill", "k8s-1", "--yes"],
     ["history"],
+    ["init", "--yes"],
     ["journal", "verify"],
     ["notify"],
     ["pause", "--why", "storage"],

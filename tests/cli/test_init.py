@@ -98,7 +98,7 @@ def test_nothing_is_made_where_somebody_says_no_or_nobody_can_say_yes(setting, m
     monkeypatch.setattr("sys.stdin", None)
     refused = setting.init("--kubeconfig", setting.admins, "--uri", TEST_DRIVER)
     assert refused.exit_code == 2
-    assert "nobody can be asked here. Say it with --yes" in refused.stderr
+    assert "Nobody can be asked here: --yes agrees" in refused.stderr
     assert not list(setting.path.parent.iterdir())
 
 
@@ -171,7 +171,7 @@ def test_a_machine_with_neither_is_told_both_ways(setting, monkeypatch):
     monkeypatch.setattr("fencer.setup.surroundings.PLACES", ())
     refused = setting.init("--uri", TEST_DRIVER, "--yes")
     assert refused.exit_code == 2
-    assert "--from USER@HOST or --kubeconfig FILE" in refused.stderr
+    assert "Say it with --from USER@HOST (a control-plane node) or --kubeconfig FILE" in refused.stderr
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 import pytest
 
+from fencer import DISTRIBUTION
 from fencer.guest import cli as guest
 from tests.cli.lab import Lab
 
@@ -15,7 +16,7 @@ def test_it_names_what_is_installed_and_where_the_configuration_is(tmp_path):
         line.split("   ", 1) for line in Lab().run("version", "-c", str(tmp_path)).stdout.splitlines()
     )
     told = {what: text.strip() for what, text in told.items()}
-    assert told["fencer"] == version("fencer")
+    assert told["fencer"] == version(DISTRIBUTION)
     assert told["Python"] == platform.python_version()
     assert told["Kubernetes client"] == version("kubernetes")
     assert told["proxmoxer"] == version("proxmoxer")
@@ -48,4 +49,4 @@ def test_the_guest_part_tells_its_own(words, capsys):
         code = guest.main(words)
     except SystemExit as end:
         code = end.code
-    assert (code, capsys.readouterr().out) == (0, f"fencer-guest {version('fencer')}\n")
+    assert (code, capsys.readouterr().out) == (0, f"fencer-guest {version(DISTRIBUTION)}\n")

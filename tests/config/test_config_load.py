@@ -215,7 +215,7 @@ def test_a_file_of_another_kind_is_refused(problems_of, text, seen):
 def test_an_empty_file_is_said_to_be_and_where_an_example_is(problems_of, text):
     (problem,) = problems_of(text)
     assert problem.startswith("config.yaml: the file is empty")
-    assert "config/fencer.yaml" in problem
+    assert "`fencer setup config`" in problem
 
 
 def test_a_file_without_any_key_misses_what_must_be_written(problems_of):

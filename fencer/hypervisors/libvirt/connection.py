@@ -155,12 +155,25 @@ def _load_binding(endpoint: str) -> Any:
     except ImportError as missing:
         raise ConfigError(
             f"endpoint {endpoint} needs libvirt's Python binding, which cannot be loaded ({missing}). "
-            "Install fencer with its extra, in its checkout: `uv tool install '.[libvirt]'`, "
-            "`pipx install --force '.[libvirt]'`, or `pip install '.[libvirt]'` in the environment that "
-            "fencer has. It is compiled on the spot; Debian and Ubuntu need "
-            "`apt-get install gcc pkg-config python3-dev libvirt-dev` before"
+            f"{how_to_get()}"
         ) from missing
     return libvirt
+
+
+def how_to_get(module: str = __file__) -> str:
+    """Say how the binding is installed for the fencer that this is.
+
+    Args:
+        module: A file of it. Debian's package takes Debian's binding.
+    """
+    if module.startswith("/usr/lib/fencer/"):
+        return "Install it: `apt install python3-libvirt`"
+    return (
+        "Install fencer with its extra, in its checkout: `uv tool install '.[libvirt]'`, "
+        "`pipx install --force '.[libvirt]'`, or `pip install '.[libvirt]'` in the environment that "
+        "fencer has. It is compiled on the spot; Debian and Ubuntu need "
+        "`apt-get install gcc pkg-config python3-dev libvirt-dev` before"
+    )
 
 
 def _only_wake(_timer: int, _opaque: object) -> None:
