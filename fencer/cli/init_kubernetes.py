@@ -92,7 +92,7 @@ def administrator(
     if kubeconfig is None and node is None:
         kubeconfig, node = _looked_for(person)
     if node is not None:
-        kubeconfig, source = _copied(node, temporary), f"from {node}"
+        kubeconfig, source, context = _copied(node, context, temporary), f"from {node}", None
     else:
         assert kubeconfig is not None  # noqa: S101 - one of them is there
         source = str(kubeconfig)
@@ -125,20 +125,18 @@ def _looked_for(person: Person) -> tuple[Path | None, str | None]:
     return (Path(answer).expanduser(), None) if Path(answer).expanduser().exists() else (None, answer)
 
 
-def _copied(node: str, temporary: ExitStack) -> Path:
+def _copied(node: str, context: str | None, temporary: ExitStack) -> Path:
     """Read a control-plane node's kubeconfig over ssh into a file that lives as long as the command.
 
     It leads to the node itself: k3s, RKE2 and k0s write 127.0.0.1 or localhost.
     """
     if node.startswith("-"):
         raise ConfigError(f"--from: {printable(node)!r} is no USER@HOST")
+    from fencer.cluster.borrowed import taken_over  # noqa: PLC0415 - the client is heavy
+
     text = Way(node).run(surroundings.reading_there())
-    if not text.strip():
-        raise ConfigError(f"{printable(node)}: it has no administrator's kubeconfig that this user may read")
     host = node.rpartition("@")[2].strip("[]")
-    address = f"[{host}]" if ":" in host else host
-    for here in ("127.0.0.1", "localhost", "[::1]"):
-        text = text.replace(f"https://{here}:", f"https://{address}:")
+    text = taken_over(text, node, host, context)
     folder = temporary.enter_context(TemporaryDirectory(prefix="fencer-"))
     path = Path(folder) / "kubeconfig"
     write_private(path, text)

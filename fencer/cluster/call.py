@@ -69,6 +69,18 @@ def stream(client: Any, request: Request, timeouts: tuple[float, float]) -> Any:
 
 
 def _sent(client: Any, request: Request, timeouts: tuple[float, float]) -> Any:
+    """Have it sent; of a token that cannot be, nothing is shown."""
+    try:
+        return _sent_as_is(client, request, timeouts)
+    except ValueError as error:
+        if not str(error).startswith("Invalid header value"):
+            raise
+        from kubernetes.config import ConfigException  # noqa: PLC0415 - heavy
+
+        raise ConfigException("the token has a line break, or another character that no token has") from None
+
+
+def _sent_as_is(client: Any, request: Request, timeouts: tuple[float, float]) -> Any:
     """Return urllib3's response; or a `Reply`, which a client before 36.0 makes of a refusal.
 
     Source: kubernetes-client/python, ``ApiClient.call_api``: its arguments changed with 36.0.

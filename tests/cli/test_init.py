@@ -2,11 +2,13 @@
 
 import os
 import stat
+from base64 import b64encode
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from fencer.cli.asked import Person
@@ -152,10 +154,20 @@ def test_what_makes_no_sense_is_refused_before_anything_is_done(setting, words, 
     assert not list(setting.path.parent.iterdir())
 
 
+def embedded(kubeconfig):
+    """A kubeconfig with its secrets in it, as k3s, RKE2, kubeadm and k0s write it."""
+    content = yaml.safe_load(kubeconfig.read_text())
+    for part in (content["clusters"][0]["cluster"], content["users"][0]["user"]):
+        for key in ("certificate-authority", "client-certificate", "client-key"):
+            if key in part:
+                part[f"{key}-data"] = b64encode(Path(part.pop(key)).read_bytes()).decode()
+    return yaml.safe_dump(content)
+
+
 def test_a_nodes_kubeconfig_comes_over_ssh_and_leads_to_the_node(setting, node, monkeypatch):
     """k3s writes 127.0.0.1. That becomes the name by which the node was asked for; here, another loopback."""
     there = setting.folder / "k3s.yaml"
-    there.write_text(Path(setting.admins).read_text())
+    there.write_text(embedded(Path(setting.admins)))
     tools = setting.folder / "bin"
     tools.mkdir()
     (tools / "ssh").write_text(f'#!/bin/sh\necho "$@" > {setting.folder}/typed\nexec cat {there}\n')
