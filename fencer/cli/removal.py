@@ -61,7 +61,7 @@ def refuse_what_stands(
         if word is None:
             # Refused may mean that an earlier run has taken fencer's account back already.
             gone = (
-                "its account may be gone already: `fencer setup kubernetes --remove --kubeconfig ADMINS` "
+                "Its account may be gone already: `fencer setup kubernetes --remove --kubeconfig ADMINS` "
                 "looks as an administrator. If nothing is left"
                 if isinstance(error, ClusterDenied)
                 else "If the cluster is gone"

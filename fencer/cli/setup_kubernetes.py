@@ -21,7 +21,7 @@ from fencer.core.text import printable
 from fencer.core.times import parse_utc
 from fencer.errors import ConfigError, FencerError
 from fencer.preflight.rights import granting
-from fencer.wording.credentials import ends_in
+from fencer.wording.credentials import end_warning, ends_in
 
 if TYPE_CHECKING:
     from fencer.setup.kubernetes import Wanted
@@ -137,9 +137,9 @@ def kubernetes(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Print fencer's account and rights, for `kubectl apply`; with --output, make its kubeconfig.
 
-    The kubeconfig is tried before it is written. Its token ends one day, and fencer may not renew it. `check`
-    and `watch` warn 30 days before: then run this again with --replace. Each token is bound to its own
-    Secret: deleting that ends the token at once.
+    The kubeconfig is tried before it is written; one that is there and good is left alone. Its token ends one
+    day, and fencer may not renew it. `check` and `watch` warn 30 days before: then run this again with
+    --replace. Each token is bound to its own Secret: deleting that ends the token at once.
 
     Agents give a hypervisor orders only while they hold its Lease. Where the configuration is there, its
     hypervisors are asked who they are, and a Lease for each is printed, with a Role for that Lease alone.
@@ -148,7 +148,7 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     With --remove nothing is printed while one of fencer's fences or cordons is left in the cluster that
     --kubeconfig names, or else the configuration; nor while a FencerRemediation waits for fencer.
     """
-    from fencer.setup.files import refuse_existing, refuse_same, require_folder_of  # noqa: PLC0415 - as others are
+    from fencer.setup.files import refuse_same, require_folder_of  # noqa: PLC0415 - as others are
     from fencer.setup.kubernetes import (  # noqa: PLC0415 - only where it runs
         Wanted,
         policy_removal,
@@ -199,8 +199,8 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     if server is not None and not server.startswith("https://"):
         raise ConfigError(f"--server: {server!r} must begin with https://: a token goes there")
     require_folder_of(output)
-    if not replace:
-        refuse_existing(output)
+    if not replace and _left_alone(output, admin, context, namespace, server):
+        return
     refuse_same(output, admin)
     _make(output, admin, context, namespace, server, hours or HOURS)
 
@@ -226,6 +226,49 @@ def _refuse_without(output: Path | None, given: Mapping[str, object]) -> None:
     for option in given:
         if output is None and given[option]:
             raise click.UsageError(f"{option} goes with --output: it is about a kubeconfig.")
+
+
+def _left_alone(output: Path, admin: Path, context: str | None, namespace: str, server: str | None) -> bool:
+    """Whether what is asked for is there already, which is said then.
+
+    Raises:
+        ConfigError: another file is there.
+    """
+    from fencer.setup.files import refuse_existing  # noqa: PLC0415 - only where it runs
+
+    told = _good(output, admin, context, namespace, server)
+    if told:
+        shown = printable(str(output))
+        say(f"{shown}: is there already, and good: its token {told}; --replace renews it")
+    else:
+        refuse_existing(output)
+    return bool(told)
+
+
+def _good(output: Path, admin: Path, context: str | None, namespace: str, server: str | None) -> str:
+    """Say until when the kubeconfig that is there is good. Empty: it is none, or not what is asked for."""
+    from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - the client is heavy
+    from fencer.cluster.own import KubernetesAccount  # noqa: PLC0415 - the client is heavy
+    from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415 - only where it runs
+
+    settings = ClusterSettings(output)
+    try:
+        cluster = KubernetesCluster(settings)
+        info = cluster.identity()
+        if info.user != f"system:serviceaccount:{namespace}:fencer" or server not in {None, info.server}:
+            return ""
+        reached = (server,) if server else ()
+        meant = KubernetesCluster(ClusterSettings(admin, context, reached, borrowed=True)).identity()
+        if info.uid != meant.uid or cluster.missing_rights():
+            return ""
+        held = KubernetesAccount(settings, time.sleep).credentials()
+    except FencerError:
+        return ""
+    now = datetime.now(UTC)
+    ends = [((one.ends - now).total_seconds(), one.life_s) for one in held if one.ends]
+    if not ends or any(end_warning(left_s, life_s) for left_s, life_s in ends):
+        return ""
+    return ends_in(min(left_s for left_s, _ in ends))
 
 
 def _make(

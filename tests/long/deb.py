@@ -90,9 +90,12 @@ def _used(release: Debian, package: Path, site: Site) -> str:
 
 def _with_python(package: Path, site: Site) -> str:
     """Run what the package has by a Python that no Debian has."""
-    python = shutil.which(f"python{_BETWEEN}") or next(
-        (str(path) for path in Path.home().glob(f".pyenv/versions/{_BETWEEN}.*/bin/python")), None
+    places = (
+        shutil.which(f"python{_BETWEEN}"),
+        *Path.home().glob(f".pyenv/versions/{_BETWEEN}.*/bin/python"),
     )
+    # One that is found may be a shim that leads nowhere.
+    python = next((str(place) for place in places if place and not site.run(str(place), "-c", "")), None)
     if python is None:
         return f"Python {_BETWEEN} is not here"
     unpacked = site.folder / "unpacked"

@@ -10,6 +10,7 @@ from tests.long import numbers, pythons
 from tests.long.audit import audit
 from tests.long.clean_debian import BOOKWORM, TRIXIE, both_commands
 from tests.long.deb import deb
+from tests.long.deb_guest import deb_guest
 from tests.long.deb_systemd import deb_systemd
 from tests.long.fuzz import fuzz
 from tests.long.image import image
@@ -61,6 +62,7 @@ _STEPS = (
         "the .deb under systemd: reload, crash, stop, upgrade, and an upgrade of Debian 12 to 13 around it",
         deb_systemd,
     ),
+    Step("deb-guest", "the .deb in a Debian 13 with a kernel of its own, emulated", deb_guest),
     Step("receivers", "a real ntfy and a real Gotify take what is sent there", receivers),
     Step("audit", "the lock against known vulnerabilities", audit),
     Step("benchmarks", "the benchmarks of the table; the numbers are in its output", benchmarks),

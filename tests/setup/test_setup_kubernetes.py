@@ -209,7 +209,14 @@ def test_the_kubeconfig_leads_in_with_every_right_and_is_for_its_owner_alone(bar
     assert "client-" not in file.read_text()  # nothing of the administrator's
     token = yaml.safe_load(file.read_text())["users"][0]["user"]["token"]
     assert token not in result.output
-    assert run(*words).exit_code == 2
+    content = file.read_text()
+    again = run(*words)
+    assert (again.exit_code, file.read_text()) == (0, content)
+    assert f"{file}: is there already, and good: its token ends in " in again.output
+    for other in (("--namespace", "elsewhere"), ("--server", "https://192.0.2.1:6443")):
+        refused = run(*words, *other)
+        assert (refused.exit_code, file.read_text()) == (2, content)
+        assert "--replace replaces it" in refused.output
     assert run(*words, "--replace", "--hours", "1").exit_code == 0
     assert yaml.safe_load(file.read_text())["users"][0]["user"]["token"] != token
     assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
