@@ -30,6 +30,10 @@ class Person:
         self._require(f"{question} Nobody can be asked here: --yes agrees to this, and to all that follows")
         return click.confirm(clean(question), default=True)
 
+    def confirms(self, question: str) -> bool:
+        """Ask for a yes that is not the usual answer: where nobody can be asked, or wants to be, it is no."""
+        return self._there and not self._agrees and click.confirm(clean(question), default=False)
+
     def chooses(self, question: str, choices: tuple[str, ...], option: str) -> str:
         """Ask for one of several, of which the first is the usual one; a single one needs no question.
 

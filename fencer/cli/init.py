@@ -20,16 +20,17 @@ from fencer.cli.init_kubernetes import (
     administrator,
     grant,
     own_kubeconfig,
-    servers_of,
     wait_for_leases,
 )
 from fencer.cli.init_nodes import Matched, guests_of_nodes
 from fencer.cli.options import READ_LATER, config_option, yes_option
 from fencer.cli.render import clean, say, table
 from fencer.cli.wire import Wiring, is_missing
+from fencer.core.model import GuestRef
 from fencer.core.text import listing
+from fencer.errors import FencerError
 from fencer.setup.configs import write_new
-from fencer.setup.files import require_folder_of
+from fencer.setup.files import make_folder, require_writable
 from fencer.setup.kubernetes import NAMESPACE, Wanted, manifest
 from fencer.setup.leases import leases_manifest
 from fencer.setup.starting_config import Start, written
@@ -120,27 +121,37 @@ def init(  # noqa: PLR0913 - one for each option
     changed, and says which account, files and power are meant. One hypervisor is set up; add others to the
     configuration by hand.
     """
+    from fencer.cli.through import as_ctrl_c  # noqa: PLC0415 - of planned stops
+    from fencer.cluster.temporary import in_a_folder  # noqa: PLC0415 - only where it runs
+
     path = path.absolute()
     person = Person(there=wiring.interactive(), agrees=yes)
     wish = Wish(type_, uri, pve, vboxmanage, name, pool, power=not no_power)
-    with ExitStack() as temporary:
+    with as_ctrl_c(), in_a_folder(), ExitStack() as temporary:
         config = None if is_missing(path) else wiring.load(path)
         hypervisor = chosen(wiring, person, wish, path, config)
         admin = administrator(wiring, person, kubeconfig, node, context, servers, temporary)
         files = (config.kubernetes.kubeconfig if config else path.parent / "kubeconfig", *hypervisor.files)
+        for folder in dict.fromkeys(file.parent for file in (path, *files)):
+            require_writable(folder)
         _announce(hypervisor, admin, path, files, new=config is None)
         if not person.agrees("Set this up?"):
             say("Nothing was done.")
             raise click.exceptions.Exit(1)
-        require_folder_of(path)
+        make_folder(path.parent)
         todo = list(make_service(person, path))
-        matched = _set_up(wiring, path, hypervisor, admin, files, drain=drain)
+        matched = _set_up(wiring, person, path, hypervisor, admin, files, drain=drain)
     todo += [*hypervisor.remarks, *_unmatched(matched, hypervisor)]
     if not no_hook:
-        todo += hooks(person, hypervisor, tuple(matched.guests.values()), storage)
+        try:
+            todo += hooks(person, hypervisor, tuple(matched.guests.values()), storage)
+        except FencerError as error:
+            todo.append(
+                f"{error} (no hook: fencer finds the end of a guest all the same; --no-hook asks for none)"
+            )
     fits = run_check(wiring, path)
     todo += start(person, path, fits=fits)
-    _what_is_left(todo, path)
+    _what_is_left(todo, path, fits=fits)
     if not fits:
         raise click.exceptions.Exit(1)
 
@@ -150,6 +161,7 @@ def _announce(hypervisor: Chosen, admin: Admin, path: Path, files: Sequence[Path
     rows = [
         ["hypervisor", clean(hypervisor.about)],
         ["kubernetes", clean(admin.about)],
+        ["its API", clean(listing(admin.servers))],
         ["configuration", f"{clean(path)}{', mode: observe' if new else ': is there, and stays as it is'}"],
         ["files", clean(listing(files))],
         ["may power", hypervisor.may_power],
@@ -159,7 +171,14 @@ def _announce(hypervisor: Chosen, admin: Admin, path: Path, files: Sequence[Path
 
 
 def _set_up(
-    wiring: Wiring, path: Path, hypervisor: Chosen, admin: Admin, files: Sequence[Path], *, drain: bool
+    wiring: Wiring,
+    person: Person,
+    path: Path,
+    hypervisor: Chosen,
+    admin: Admin,
+    files: Sequence[Path],
+    *,
+    drain: bool,
 ) -> Matched:
     """Make accounts, files and configuration, and say each; return which guest each node is.
 
@@ -172,7 +191,7 @@ def _set_up(
     applied = grant(admin, manifest(wanted=wanted))
     policy = " and admission policy" if wanted.policy else ""
     say(f"{clean(admin.info.server)}: account, rights{policy}: {applied}")
-    matched = _configured(wiring, path, hypervisor, admin, files[0])
+    matched = _configured(wiring, person, path, hypervisor, admin, files[0])
     told = told_by(wiring, path)
     if told is not None and told.leases:
         applied = grant(admin, leases_manifest(told.leases, NAMESPACE))
@@ -184,21 +203,32 @@ def _set_up(
     return matched
 
 
-def _configured(wiring: Wiring, path: Path, hypervisor: Chosen, admin: Admin, own: Path) -> Matched:
+def _configured(
+    wiring: Wiring, person: Person, path: Path, hypervisor: Chosen, admin: Admin, own: Path
+) -> Matched:
     """Have fencer's kubeconfig and its configuration, and look at nodes and guests with them."""
-    servers = servers_of(admin)
-    say(own_kubeconfig(wiring, admin, own, servers[0]))
+    say(own_kubeconfig(wiring, admin, own, admin.servers[0]))
     if not is_missing(path):
         return guests_of_nodes(wiring, path)
-    start = Start(own, servers[1:], hypervisor.name, hypervisor.keys)
+    start = Start(own, admin.servers[1:], hypervisor.name, hypervisor.keys)
     matched = _looked_at(wiring, path, start)
-    uuids = {guest.uuid: node for node, guest in matched.guests.items()}
+    uuids = {guest.uuid: f"{node}: {guest.name}" for node, guest in _meant(person, hypervisor, matched)}
     text = written(replace(start, **hypervisor.power(uuids)))
     with _draft(path, text) as draft:
         wiring.load(draft)  # what others have named is in it
     write_new(path, text)
     say(f"{clean(path)}: written")
     return matched
+
+
+def _meant(person: Person, hypervisor: Chosen, matched: Matched) -> Iterator[tuple[str, GuestRef]]:
+    """Yield the nodes whose guests fencer may power off and on, each with its guest."""
+    yield from matched.guests.items()
+    if hypervisor.powers and hypervisor.pool is None:
+        for node, guest in matched.claimed.items():
+            told = f"{node} says that it is the guest {guest.name} ({guest.uuid})"
+            if person.confirms(f"{told}. May fencer power that one off?"):
+                yield node, guest
 
 
 def _looked_at(wiring: Wiring, path: Path, start: Start) -> Matched:
@@ -222,6 +252,11 @@ def _unmatched(matched: Matched, hypervisor: Chosen) -> Iterator[str]:
             f"{why}: its guests are not known yet. Once it answers, see to its `power:` in the file; "
             "or, if that is as it was written, remove it and run this again"
         )
+    for node, guest in matched.claimed.items():
+        yield (
+            f"{node}: says that it is the guest {guest.name} ({guest.uuid}). If so, and if fencer may power it "
+            "off, its UUID belongs under `power:`"
+        )
     lost = [node for node, guests in matched.others.items() if not guests]
     if lost and not matched.silent:
         yield (
@@ -234,8 +269,11 @@ def _unmatched(matched: Matched, hypervisor: Chosen) -> Iterator[str]:
             yield f"{node}: may be any of {listing(guests)}: say which it is under `nodes:`"
 
 
-def _what_is_left(todo: Sequence[str], path: Path) -> None:
+def _what_is_left(todo: Sequence[str], path: Path, *, fits: bool) -> None:
     say()
     for number, line in enumerate(todo, 1):
         say(f"left {number}: {clean(line)}")
-    say(f"To arm it, once it has said for a while what you expect: {arming(path)}")
+    if fits:
+        say(f"To arm it, while all nodes are well and it says what you expect: {arming(path)}")
+    else:
+        say("Not ready yet: see to what fails above, and run the same again")

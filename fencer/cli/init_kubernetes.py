@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
@@ -13,12 +14,12 @@ from tempfile import TemporaryDirectory
 
 from fencer.cli.asked import Person
 from fencer.cli.render import clean, complain
-from fencer.cli.setup_kubernetes import HOUR_S, HOURS, made_for, tried
+from fencer.cli.setup_kubernetes import HOUR_S, HOURS, bound_before, made_for, tried
 from fencer.cli.wire import Wiring
 from fencer.cluster.settings import ClusterSettings
-from fencer.core.text import count, listing, printable
+from fencer.core.text import count, printable
 from fencer.core.times import parse_utc
-from fencer.errors import ClusterError, ClusterUnreachable, ConfigError, FencerError
+from fencer.errors import ClusterUnreachable, ConfigError, FencerError
 from fencer.ports import ClusterInfo
 from fencer.preflight.rights import knows_policies
 from fencer.setup import surroundings
@@ -39,20 +40,20 @@ class Admin:
         source: Where its kubeconfig was found, for people.
         info: What the cluster says of itself.
         nodes: How many nodes it has.
-        given: The URLs that fencer is to use, by the person's word; empty: the cluster is asked.
+        servers: The URLs under which its API answers here, the one that lasts longest first.
     """
 
     settings: ClusterSettings
     source: str
     info: ClusterInfo
     nodes: int
-    given: tuple[str, ...]
+    servers: tuple[str, ...]
 
     @property
     def about(self) -> str:
         """Say which cluster it is."""
         nodes = count(self.nodes, "node")
-        return f"{self.info.server}, {self.info.version}, {nodes}; as {self.info.user}, {self.source}"
+        return f"{self.info.version}, {nodes}; as {self.info.user}, {self.source}"
 
     @property
     def knows_policies(self) -> bool:
@@ -100,22 +101,56 @@ def administrator(
     cluster = wiring.admin_cluster(settings)
     try:
         info, found = cluster.identity(), cluster.list_nodes()
-    except ClusterError as error:
-        hint = (
-            ""
-            if node or servers
-            else ". A kubeconfig that k3s wrote leads to the machine that it is on: "
-            "--from USER@NODE reads it there, --server https://ADDRESS:6443 says where it leads from here"
+    except ClusterUnreachable as error:
+        if servers or not _leads_here(settings):
+            raise
+        raise ClusterUnreachable(
+            f"{error}. A kubeconfig that k3s wrote leads to the machine that it is on: --from USER@NODE "
+            "reads it there, --server https://ADDRESS:6443 says where it leads from here"
+        ) from error
+    return Admin(settings, source, info, len(found.views), _answering(settings, info, tuple(servers)))
+
+
+def _leads_here(settings: ClusterSettings) -> bool:
+    from fencer.cluster.account import leads_here  # noqa: PLC0415 - the client is heavy
+    from fencer.cluster.apiclient import build_client, url_of  # noqa: PLC0415 - as above
+
+    return leads_here(url_of(build_client(settings, None)))
+
+
+def _answering(settings: ClusterSettings, info: ClusterInfo, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the URLs under which the cluster's API answers here, the one that lasts longest first.
+
+    Args:
+        settings: The administrator's.
+        info: Which cluster it is.
+        given: What the person named: nothing else is tried.
+
+    Raises:
+        ClusterUnreachable: none does, or not all that were given.
+    """
+    from fencer.cluster import doors  # noqa: PLC0415 - the client is heavy
+    from fencer.cluster.ways_in import candidates  # noqa: PLC0415 - as above
+
+    tried = given or candidates(info.server, doors.look(settings, time.sleep))
+    wrong = {url: why for url in tried if (why := doors.why_not(settings, url, info.uid))}
+    found = tuple(url for url in tried if url not in wrong)
+    if not found or (given and wrong):
+        reasons = "; ".join(wrong.values())
+        raise ClusterUnreachable(
+            f"{reasons}. --server https://ADDRESS:6443 names a way from here to an API server; the address "
+            "must be in its certificate (k3s: --tls-san)"
         )
-        raise type(error)(f"{error}{hint}") from error
-    return Admin(settings, source, info, len(found.views), tuple(servers))
+    return found
 
 
 def _looked_for(person: Person) -> tuple[Path | None, str | None]:
     """Return the kubeconfig of this machine, or the node to read it from."""
     found = list(surroundings.kubeconfigs())
+    if readable := [one for one in found if os.access(one, os.R_OK)]:
+        return readable[0], None
     if found:
-        return found[0], None
+        raise ConfigError(f"{printable(str(found[0]))}: may not be read by this user. Run this as root")
     places = ", ".join(f"/{place}" for place in surroundings.PLACES)
     answer = person.says(
         f"No administrator's kubeconfig is here (KUBECONFIG, ~/.kube/config, {places})",
@@ -143,25 +178,6 @@ def _copied(node: str, context: str | None, temporary: ExitStack) -> Path:
     return path
 
 
-def servers_of(admin: Admin) -> tuple[str, ...]:
-    """Return the URLs under which the cluster's API answers here, the one that lasts longest first.
-
-    Raises:
-        ClusterError: none does.
-    """
-    from fencer.cluster import doors  # noqa: PLC0415 - the client is heavy
-    from fencer.cluster.ways_in import candidates  # noqa: PLC0415 - as above
-
-    tried = admin.given or candidates(admin.info.server, doors.look(admin.settings, time.sleep))
-    found = tuple(url for url in tried if doors.leads_to(admin.settings, url, admin.info.uid))
-    if not found:
-        raise ClusterUnreachable(
-            f"{admin.info.server}: no way from here to its API servers: tried {listing(tried)}. "
-            "--server https://ADDRESS:6443 names one; it must be in the server's certificate (k3s: --tls-san)"
-        )
-    return found
-
-
 def grant(admin: Admin, manifest: str) -> str:
     """Apply a manifest; return what came of it."""
     from fencer.cluster.apply import Wanted, apply  # noqa: PLC0415 - the client is heavy
@@ -185,8 +201,8 @@ def own_kubeconfig(wiring: Wiring, admin: Admin, file: Path, url: str) -> str:
         ConfigError: the file leads to another cluster, or cannot be written.
         ClusterError: no token was made, or it does not lead in.
     """
-    from fencer.cluster.account import issue_token  # noqa: PLC0415 - the client is heavy
-    from fencer.setup.kubernetes import NAMESPACE, kubeconfig  # noqa: PLC0415 - as above
+    from fencer.cluster.account import issue_token, revoke  # noqa: PLC0415 - the client is heavy
+    from fencer.setup.kubernetes import NAMESPACE, kubeconfig, revoking  # noqa: PLC0415 - as above
 
     refuse_same(file, admin.settings.kubeconfig)
     if file.exists():
@@ -195,8 +211,18 @@ def own_kubeconfig(wiring: Wiring, admin: Admin, file: Path, url: str) -> str:
         complain(f"{printable(str(file))}: is replaced: {why}")
     issued = issue_token(admin.settings, NAMESPACE, HOURS * HOUR_S, made_for(file), time.sleep)
     text = kubeconfig(url, issued.token, issued.ca_pem, issued.tls_server_name)
-    _wait(wiring, lambda: tried(text))
-    write_private(file, text)
+    try:
+        _wait(wiring, lambda: tried(text))
+        before = bound_before(file)
+        write_private(file, text)
+    except FencerError:
+        with suppress(FencerError):  # nobody has it, so it ends by itself one day
+            revoke(admin.settings, NAMESPACE, issued.bound_to, time.sleep)
+        raise
+    if before:
+        complain(
+            f"the token before it is still valid; if nobody uses it: {clean(revoking(NAMESPACE, before))}"
+        )
     left_s = (parse_utc(issued.expires_utc) - datetime.now(UTC)).total_seconds()
     return f"{printable(str(file))}: written, for {clean(url)}; its token {ends_in(left_s)}"
 

@@ -15,12 +15,14 @@ class Matched:
     """What was found.
 
     Attributes:
-        guests: Node → its guest, of the nodes that can be one guest alone.
+        guests: Node → its guest, of the nodes that can be one guest alone, and have its name.
+        claimed: Node → its guest, of those that have another name: only a node's own word says which it is.
         others: Node → its guests, of those that may be none or several.
         silent: Endpoint → why it did not answer.
     """
 
     guests: dict[str, GuestRef]
+    claimed: dict[str, GuestRef]
     others: dict[str, tuple[GuestRef, ...]]
     silent: dict[str, str]
 
@@ -43,8 +45,19 @@ def guests_of_nodes(wiring: Wiring, path: Path) -> Matched:
             for node in scene.nodes.values()
             if not node.excluded
         }
+        single = {name: guests[0] for name, guests in sorted(found.items()) if len(guests) == 1}
         return Matched(
-            {name: guests[0] for name, guests in sorted(found.items()) if len(guests) == 1},
+            {name: guest for name, guest in single.items() if _alike(name, guest)},
+            {name: guest for name, guest in single.items() if not _alike(name, guest)},
             {name: guests for name, guests in sorted(found.items()) if len(guests) != 1},
             dict(scene.errors),
         )
+
+
+def _alike(node: str, guest: GuestRef) -> bool:
+    """Whether node and guest have one name, perhaps with a domain behind it.
+
+    A node's UUID is its kubelet's word. It may name any machine of that hypervisor, also one that is no node;
+    power over that one is for a person to give.
+    """
+    return node.partition(".")[0] == guest.name.partition(".")[0].lower()

@@ -199,10 +199,14 @@ def kubernetes(  # noqa: PLR0913 - one for each option
     if server is not None and not server.startswith("https://"):
         raise ConfigError(f"--server: {server!r} must begin with https://: a token goes there")
     require_folder_of(output)
-    if not replace and _left_alone(output, admin, context, namespace, server):
-        return
-    refuse_same(output, admin)
-    _make(output, admin, context, namespace, server, hours or HOURS)
+    from fencer.cli.through import as_ctrl_c  # noqa: PLC0415 - of planned stops
+    from fencer.cluster.temporary import in_a_folder  # noqa: PLC0415 - only where it runs
+
+    with as_ctrl_c(), in_a_folder():  # what the client writes down of an administrator's key goes with it
+        if not replace and _left_alone(output, admin, context, namespace, server):
+            return
+        refuse_same(output, admin)
+        _make(output, admin, context, namespace, server, hours or HOURS)
 
 
 def _print(wiring: Wiring, path: Path, namespace: str, wanted: Wanted) -> None:
@@ -285,7 +289,7 @@ def _make(
     text = kubeconfig(url, issued.token, issued.ca_pem, issued.tls_server_name)
     try:
         missing = tried(text)
-        before = _bound_before(output)
+        before = bound_before(output)
         write_private(output, text)
     except FencerError:
         with suppress(FencerError):  # nobody has it, so it ends by itself one day
@@ -313,7 +317,7 @@ def made_for(output: Path) -> str:
     return f"{socket.gethostname()}:{output.absolute()}"
 
 
-def _bound_before(output: Path) -> str:
+def bound_before(output: Path) -> str:
     """Return the Secret that the token of a file which is replaced is bound to; empty: there is none."""
     from fencer.cluster.own import bound_to  # noqa: PLC0415 - the client is heavy
     from fencer.cluster.settings import ClusterSettings  # noqa: PLC0415 - only where it runs

@@ -162,6 +162,9 @@ class Wiring:
 
     def begin_again(self) -> None:
         """Become the same command once more: for systemd it is the same process."""
+        from fencer.cluster import temporary  # noqa: PLC0415 - of the client, which is heavy
+
+        temporary.remove_all()
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - this very program
 
     def clock(self) -> Clock:

@@ -42,6 +42,8 @@ from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable, Co
 READ_TRIES, FIRST_PAUSE_S = 3, 0.1
 """With pauses of 0.1 and 0.2 s between them: enough for a connection that broke, and shorter than a poll."""
 # What urllib3 puts before its words: the server, which we have named already, and that nobody answers there.
+_CONNECTION = re.compile(r"^\(<[^>]*>, '(?P<said>.*)'\)$")
+"""A connection's own repr, which urllib3 puts before what it says of a timeout."""
 _WRAPPING = re.compile(
     r"^\w*Connection(s|Pool)?\(host='[^']*', port=\d+\): "
     r"(Failed to establish a new connection: (\[Errno -?\d+\] )?)?"
@@ -309,5 +311,6 @@ def _in_our_words(url: str, what: str) -> Iterator[None]:
 
 def _no_answer(url: str, what: str, why: object) -> str:
     """Say who does not answer, and why, first: what was asked of it is chance."""
-    plain = plainly(_WRAPPING.sub("", " ".join(str(why).split()))).rstrip(".")
+    said = _CONNECTION.sub(r"\g<said>", " ".join(str(why).split()))
+    plain = plainly(_WRAPPING.sub("", said)).rstrip(".")
     return f"{url} does not answer: {plain} (asked: {what})"

@@ -76,8 +76,8 @@ def look(settings: ClusterSettings, sleep: Callable[[float], object]) -> Doors:
     )
 
 
-def leads_to(settings: ClusterSettings, url: str, uid: str) -> bool:
-    """Whether a URL leads to a cluster from here.
+def why_not(settings: ClusterSettings, url: str, uid: str) -> str:
+    """Say why a URL does not lead to a cluster from here; empty: it does.
 
     Args:
         settings: An administrator's kubeconfig.
@@ -87,13 +87,12 @@ def leads_to(settings: ClusterSettings, url: str, uid: str) -> bool:
     Raises:
         ConfigError: the kubeconfig cannot be used.
     """
+    connection = Connection(replace(settings, servers=()), lambda _s: None, read_tries=1, only=url)
     try:
-        space = Connection(replace(settings, servers=()), lambda _s: None, read_tries=1, only=url).read(
-            "get namespace kube-system", KUBE_SYSTEM
-        )
-        return space.required("metadata", "uid") == uid
-    except ClusterError:
-        return False
+        space = connection.read("get namespace kube-system", KUBE_SYSTEM)
+        return "" if space.required("metadata", "uid") == uid else f"{url} is another cluster"
+    except ClusterError as error:
+        return str(error)
 
 
 def certified_by(settings: ClusterSettings, url: str) -> tuple[str, ...]:

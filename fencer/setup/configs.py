@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -63,9 +65,14 @@ def write_new(path: Path, content: str, mode: int = 0o644) -> None:
     """
     shown = printable(str(path))
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(content)
-        path.chmod(mode)
+        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(content)
+            Path(draft).chmod(mode)
+            path.hardlink_to(draft)  # fails where something is there
+        finally:
+            Path(draft).unlink()
     except FileExistsError as error:
         with suppress(OSError, ValueError):
             if path.read_text(encoding="utf-8") == content:

@@ -79,6 +79,37 @@ def require_folder_of(path: Path) -> None:
         )
 
 
+def require_writable(folder: Path) -> None:
+    """Make sure, before anything is done, that files can be made in a folder; it may be missing itself.
+
+    Raises:
+        ConfigError: they cannot.
+    """
+    there = next(one for one in (folder, *folder.parents) if one.is_dir())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise ConfigError(
+            f"{printable(str(there))}: nothing can be written there: {error.strerror}. Run this as root, or "
+            "name a configuration of your own with -c"
+        ) from error
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder that everybody may enter, where it is missing.
+
+    Raises:
+        ConfigError: it cannot be made.
+    """
+    try:
+        if not folder.is_dir():
+            folder.mkdir(mode=0o755, parents=True)
+            folder.chmod(0o755)  # whatever the umask is
+    except OSError as error:
+        raise ConfigError(f"{printable(str(folder))}: cannot be made: {error.strerror}") from error
+
+
 def write_private(path: Path, text: str) -> None:
     """Write a file with a secret: completely or not at all, and readable only by its owner.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fencer.errors import ConfigError
 from fencer.setup.files import packaged
-from fencer.setup.machine import put, refuse_unless_root, take_away
+from fencer.setup.machine import OLD, put, refuse_unless_root, take_away
 
 HOOK = "libvirt/qemu-hook"
 HERE = Path("/")
@@ -40,7 +40,7 @@ def install(root: Path = HERE) -> Iterator[str]:
     if not (root / _LIBVIRT).is_dir():
         raise ConfigError(f"{root / _LIBVIRT}: is not there: this runs on the host of libvirt's guests")
     is_new = not (root / _PLACE).exists()
-    yield put(root / _PLACE, packaged(HOOK), 0o755)
+    yield put(root / _PLACE, packaged(HOOK), 0o755, keep=False)  # libvirt runs whatever is in that folder
     if is_new:
         yield "libvirt looks for hooks when it starts: `systemctl restart libvirtd` once; guests go on"
 
@@ -56,3 +56,6 @@ def remove(root: Path = HERE) -> Iterator[str]:
     """
     refuse_unless_root(root)
     yield take_away(root / _PLACE)
+    old = (root / _PLACE).with_name(f"{_PLACE.name}{OLD}")
+    if old.exists():  # of an earlier version, which libvirt would go on to run
+        yield take_away(old)

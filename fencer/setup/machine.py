@@ -30,8 +30,14 @@ def refuse_unless_root(root: Path) -> None:
         raise ConfigError("this changes the machine: run it as root")
 
 
-def put(path: Path, content: bytes, mode: int = 0o644) -> str:
-    """Put a file in place, whole or not at all. One that is other than this is kept beside it, as NAME.old.
+def put(path: Path, content: bytes, mode: int = 0o644, *, keep: bool = True) -> str:
+    """Put a file in place, whole or not at all.
+
+    Args:
+        path: Where.
+        content: What.
+        mode: Its mode.
+        keep: One that is other than this is kept beside it, as NAME.old.
 
     Returns:
         What was done, in a sentence.
@@ -49,14 +55,22 @@ def put(path: Path, content: bytes, mode: int = 0o644) -> str:
             before = None
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         changed = before is not None and before != content
-        if changed:
-            path.replace(path.with_name(path.name + OLD))
         draft = path.with_name(f".{path.name}.new")
-        draft.write_bytes(content)
-        draft.chmod(mode)
-        draft.replace(path)
+        try:
+            draft.write_bytes(content)
+            draft.chmod(mode)
+            if changed and keep:
+                old = path.with_name(path.name + OLD)
+                old.unlink(missing_ok=True)
+                old.hardlink_to(path)
+            draft.replace(path)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise ConfigError(f"{shown}: cannot be written: {error.strerror}") from error
+    if changed and not keep:
+        return f"{shown}: replaced"
     if changed:
         return f"{shown}: replaced; the one before is {printable(path.name)}{OLD}"
     return f"{shown}: {'written' if before is None else 'its mode is right again'}"

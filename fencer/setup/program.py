@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from fencer import DISTRIBUTION
 from fencer.core.text import printable
 from fencer.errors import ConfigError
 
@@ -16,9 +15,9 @@ NAME = "fencer"
 HIDDEN = tuple(map(Path, ("/root", "/home", "/run/user", "/tmp", "/var/tmp")))  # noqa: S108 - refused
 """What the unit does not see: ProtectHome=yes, PrivateTmp=yes."""
 _INTO_OPT = (
-    f"UV_TOOL_DIR=/opt/uv/tools UV_TOOL_BIN_DIR=/usr/local/bin UV_PYTHON_INSTALL_DIR=/opt/uv/python "
-    f"uv tool install --force {DISTRIBUTION}",
-    f"pipx install --global {DISTRIBUTION}",
+    "UV_TOOL_DIR=/opt/uv/tools UV_TOOL_BIN_DIR=/usr/local/bin UV_PYTHON_INSTALL_DIR=/opt/uv/python "
+    "uv tool install --force SOURCE",
+    "pipx install --global SOURCE",
 )
 
 
@@ -53,7 +52,8 @@ def refuse_unreachable(program: Path) -> None:
         ways = "\n".join(f"    {way}" for way in _INTO_OPT)
         raise ConfigError(
             f"{printable(str(program))}: a service cannot run it: {why}. Install fencer where everybody may "
-            f"read it, as root, in one of these ways, and run this again:\n{ways}"
+            "read it, as root, in one of these ways (SOURCE: the checkout or wheel that it came from, with "
+            f"[libvirt] behind it for KVM), and run this again:\n{ways}"
         )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from fencer.core.text import printable
 
 _HEAD = """\
-# Written by `fencer init`. All keys are explained in config/fencer.yaml (`fencer setup config` prints it).
+# Written by `fencer init`. `fencer setup config` prints and explains all keys.
 # observe: says what it would do, and writes nothing. To arm: change this one word to `armed`, then
 #   systemctl reload fencer
 mode: observe

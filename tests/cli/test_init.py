@@ -1,6 +1,7 @@
 """``fencer init`` beside a real API server: what it finds, asks, makes, and leaves alone."""
 
 import os
+import re
 import stat
 from base64 import b64encode
 from contextlib import ExitStack
@@ -25,6 +26,7 @@ TEST_DRIVER = "test:///default"
 """libvirt's own driver for tests: one guest, whose UUID is this."""
 GUEST = "6695eb01-f6a4-8304-79aa-97f2502e193f"
 NODES = "/api/v1/nodes"
+OTHER_CA = b64encode(b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n").decode()
 
 
 class Setting:
@@ -49,19 +51,32 @@ class Setting:
         return self.init("--kubeconfig", self.admins, "--yes", *words, **others)
 
 
-@pytest.fixture
-def node(bare_api):
-    """A node that is the guest of libvirt's test driver."""
-    libvirt_binding()
-    name = "k8s-init"
+def put_node(bare_api, name):
+    """Make a node that says it is the guest of libvirt's test driver."""
     made = bare_api.request("POST", NODES, {"metadata": {"name": name}})
     assert made.status == 201, made
     rest = "machineID kernelVersion osImage containerRuntimeVersion kubeletVersion kubeProxyVersion bootID"
     info = dict.fromkeys([*rest.split(), "operatingSystem", "architecture"], "")
     status = {"nodeInfo": info | {"systemUUID": GUEST}, "conditions": [{"type": "Ready", "status": "True"}]}
     bare_api.request("PUT", f"{NODES}/{name}/status", {**made.body, "status": status})
-    yield name
-    bare_api.request("DELETE", f"{NODES}/{name}")
+
+
+@pytest.fixture
+def node(bare_api):
+    """A node with the name of its guest."""
+    libvirt_binding()
+    put_node(bare_api, "test")
+    yield "test"
+    bare_api.request("DELETE", f"{NODES}/test")
+
+
+@pytest.fixture
+def claimant(bare_api):
+    """A node that says it is a guest of another name."""
+    libvirt_binding()
+    put_node(bare_api, "k8s-init")
+    yield "k8s-init"
+    bare_api.request("DELETE", f"{NODES}/k8s-init")
 
 
 @pytest.fixture
@@ -75,13 +90,69 @@ def test_all_is_made_and_nothing_of_the_administrator_is_kept(setting, node):
     config = load(setting.path)
     [endpoint] = config.endpoints
     assert (endpoint.uri, endpoint.power.uuids) == (TEST_DRIVER, {GUEST})
-    assert f'- "{GUEST}" # {node}' in setting.path.read_text()
+    assert f'- "{GUEST}" # {node}: test' in setting.path.read_text()
     own = setting.path.with_name("kubeconfig")
     assert config.kubernetes.kubeconfig == own
     assert stat.S_IMODE(own.stat().st_mode) == 0o600
     assert "client-key" not in own.read_text()
     assert "has the rights to fence" in done.stdout
     assert "sed -i 's/^mode: observe/mode: armed/'" in done.stdout
+
+
+def test_a_nodes_own_word_gives_no_power_over_a_guest_of_another_name(setting, claimant):
+    """Its UUID is what its kubelet says: it may be that of any machine of the hypervisor."""
+    done = setting.named("--uri", TEST_DRIVER)
+    [endpoint] = load(setting.path).endpoints
+    assert endpoint.power.nobody
+    assert f"{claimant}: says that it is the guest test ({GUEST})" in done.stdout
+
+
+def test_a_client_leaves_nothing_of_the_administrators_key_behind(setting, node, monkeypatch):
+    there = setting.folder / "embedded"
+    there.write_text(embedded(Path(setting.admins)))
+    places = setting.folder / "places"
+    places.mkdir()
+    monkeypatch.setattr("fencer.cluster.temporary._IN_MEMORY", (places,))
+    setting.init("--kubeconfig", str(there), "--uri", TEST_DRIVER, "--yes")
+    assert load(setting.path)
+    assert not list(places.rglob("*"))
+
+
+def test_an_administrators_own_kubeconfig_is_never_replaced_or_given_away(setting, node):
+    own = setting.folder / "own.yaml"
+    own.write_text(Path(setting.admins).read_text())
+    setting.path.write_text(
+        f"mode: observe\nkubernetes: {{kubeconfig: {own}}}\n"
+        f"hypervisors: [{{name: lab, type: libvirt, uri: '{TEST_DRIVER}'}}]\n"
+    )
+    refused = setting.named()
+    assert (refused.exit_code, "is of admin, and not of an account of fencer's own" in refused.stderr) == (
+        2,
+        True,
+    )
+    same = setting.init("--kubeconfig", str(own), "--yes")
+    assert (same.exit_code, "is the administrator's kubeconfig itself" in same.stderr) == (2, True)
+    assert own.read_text() == Path(setting.admins).read_text()
+
+
+def test_a_kubeconfig_that_leads_nowhere_is_replaced_only_if_it_is_of_the_same_ca(setting, node):
+    setting.named("--uri", TEST_DRIVER)
+    own = setting.path.with_name("kubeconfig")
+    elsewhere = own.read_text().replace(setting.api.url, "https://127.0.0.1:9")
+    own.write_text(elsewhere)
+    assert f"{own}: is replaced: " in setting.named().stderr
+    foreign = elsewhere.replace("certificate-authority-data: ", "certificate-authority-data: &x ")
+    own.write_text(re.sub(r'(certificate-authority-data: )&x ".*"', rf'\1"{OTHER_CA}"', foreign))
+    refused = setting.named()
+    assert refused.exit_code == 2, refused.output
+    assert "whether it is for the cluster of" in refused.stderr
+
+
+def test_a_server_that_does_not_answer_is_said_with_the_reason_before_anything_is_done(setting, node):
+    refused = setting.named("--uri", TEST_DRIVER, "--server", "https://127.0.0.1:9")
+    assert refused.exit_code == 3
+    assert "https://127.0.0.1:9 does not answer" in refused.stderr
+    assert not list(setting.path.parent.iterdir())
 
 
 def test_a_second_run_changes_nothing_and_a_third_mends_what_is_lost(setting, node):

@@ -152,8 +152,8 @@ def test_nobody_but_root_changes_the_machine(monkeypatch):
 def test_a_program_that_the_unit_does_not_see_is_refused_with_what_to_type(place):
     with pytest.raises(ConfigError, match="which the unit does not see") as refused:
         refuse_unreachable(Path(place))
-    assert "uv tool install --force fencer-agent" in str(refused.value)
-    assert "pipx install --global fencer-agent" in str(refused.value)
+    assert "uv tool install --force SOURCE" in str(refused.value)
+    assert "pipx install --global SOURCE" in str(refused.value)
 
 
 @pytest.fixture
