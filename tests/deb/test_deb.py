@@ -49,10 +49,9 @@ def test_its_version_is_that_of_the_project():
 
 
 def test_what_runs_for_its_build_is_fetched_by_hashes():
-    """hatchling makes fencer's wheel; the libraries are unpacked only."""
-    assert re.findall(r'"\$UV" build .*', BUILD) == [
-        '"$UV" build --quiet --wheel --build-constraints .ci/build.txt --require-hashes --out-dir "$work/wheel" .'
-    ]
+    """The libraries are unpacked only; hatchling makes fencer's wheel."""
+    [build] = re.findall(r'"\$UV" build .*', BUILD)
+    assert "--build-constraints .ci/build.txt --require-hashes" in build
     pinned = (CHECKOUT / ".ci" / "build.txt").read_text()
     names = re.findall(r"^([\w-]+)==\S+ \\\n    --hash=sha256:[0-9a-f]{64}", pinned, re.MULTILINE)
     assert names == re.findall(r"^[\w-]+(?===)", pinned, re.MULTILINE)
