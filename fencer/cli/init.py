@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -120,6 +120,7 @@ def init(  # noqa: PLR0913 - one for each option
     changed, and says which account, files and power are meant. One hypervisor is set up; add others to the
     configuration by hand.
     """
+    path = path.absolute()
     person = Person(there=wiring.interactive(), agrees=yes)
     wish = Wish(type_, uri, pve, vboxmanage, name, pool, power=not no_power)
     with ExitStack() as temporary:
@@ -192,17 +193,26 @@ def _configured(wiring: Wiring, path: Path, hypervisor: Chosen, admin: Admin, ow
     start = Start(own, servers[1:], hypervisor.name, hypervisor.keys)
     matched = _looked_at(wiring, path, start)
     uuids = {guest.uuid: node for node, guest in matched.guests.items()}
-    write_new(path, written(replace(start, **hypervisor.power(uuids))))
+    text = written(replace(start, **hypervisor.power(uuids)))
+    with _draft(path, text) as draft:
+        wiring.load(draft)  # what others have named is in it
+    write_new(path, text)
     say(f"{clean(path)}: written")
     return matched
 
 
 def _looked_at(wiring: Wiring, path: Path, start: Start) -> Matched:
     """Look at nodes and guests with a configuration that is not written yet: it names the guests."""
+    with _draft(path, written(start)) as draft:
+        return guests_of_nodes(wiring, draft)
+
+
+@contextmanager
+def _draft(path: Path, text: str) -> Iterator[Path]:
     with TemporaryDirectory(prefix="fencer-") as folder:
         draft = Path(folder) / path.name
-        draft.write_text(written(start), encoding="utf-8")
-        return guests_of_nodes(wiring, draft)
+        draft.write_text(text, encoding="utf-8")
+        yield draft
 
 
 def _unmatched(matched: Matched, hypervisor: Chosen) -> Iterator[str]:

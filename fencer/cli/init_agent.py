@@ -7,14 +7,13 @@ import os
 import pwd
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fencer.cli.asked import Person
 from fencer.cli.check import checked
 from fencer.cli.options import DEFAULT_CONFIG
-from fencer.cli.render import clean, complain, say
+from fencer.cli.render import clean, complain, say, say_file
 from fencer.cli.wire import Wiring
 from fencer.errors import ConfigError
 from fencer.preflight.agent import unit_of
@@ -63,12 +62,18 @@ def give_to_fencer(files: Sequence[Path], *, libvirt: bool) -> Iterator[str]:
     if account is None:
         return
     for file in files:
-        if file.exists() and file.stat().st_uid != account.pw_uid:
-            os.chown(file, account.pw_uid, account.pw_gid)
+        if _is_ours_to_give(file) and file.stat().st_uid != account.pw_uid:
+            os.chown(file, account.pw_uid, account.pw_gid, follow_symlinks=False)
             yield f"{file}: is {systemd.USER}'s now"
     if libvirt and not _is_member(account):
         run("usermod", "-aG", LIBVIRT, systemd.USER)
         yield f"{systemd.USER}: is in the group {LIBVIRT} now"
+
+
+def _is_ours_to_give(file: Path) -> bool:
+    """Whether it is a file in a folder that only root writes: elsewhere another may take its name."""
+    folder = file.parent.stat()
+    return file.is_file() and not file.is_symlink() and folder.st_uid == 0 and not folder.st_mode & 0o022
 
 
 def service_user() -> pwd.struct_passwd | None:
@@ -96,8 +101,19 @@ def run_check(wiring: Wiring, path: Path) -> bool:
         return checked(wiring, path, "table")
     words = ["runuser", "-u", systemd.USER, "--", str(own_program()), "check", *_named(path)]
     say(f"$ {shlex.join(words)}")
-    sys.stdout.flush()
-    return subprocess.run(words, check=False).returncode == 0  # noqa: S603 - our own program
+    # In a session of its own, and without the terminal: root's shell would read what another user puts there.
+    done = subprocess.run(  # noqa: S603 - our own program
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    say_file(done.stdout)
+    return done.returncode == 0
 
 
 def start(person: Person, path: Path, *, fits: bool) -> Iterator[str]:

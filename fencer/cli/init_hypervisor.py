@@ -227,6 +227,8 @@ def _refuse_strange(kind: str, wish: Wish) -> None:
 def _proxmox(wish: Wish, path: Path, known: ProxmoxEndpoint | None) -> Chosen:
     way = pve.Way(wish.pve)
     cluster = pve.read(way)
+    if known is not None:
+        _refuse_another(cluster, known, path)
     token = known.token_file if known else path.parent / "proxmox-token"
     ca = path.parent / "pve-root-ca.pem"
     token_id = known.token_id if known else TOKEN_ID
@@ -265,6 +267,19 @@ def _proxmox(wish: Wish, path: Path, known: ProxmoxEndpoint | None) -> Chosen:
         prepare,
         () if known else _remarks(cluster),
     )
+
+
+def _refuse_another(cluster: pve.Pve, known: ProxmoxEndpoint, path: Path) -> None:
+    """Refuse a cluster other than the configuration's: its token would take the place of the right one."""
+    same_ca = known.ca_file is None or not _differs(known.ca_file, cluster.ca_pem)
+    if cluster.cluster != known.cluster or not same_ca:
+        found = f"the cluster {cluster.cluster}" if cluster.cluster else "a standalone host"
+        meant = f"the cluster {known.cluster}" if known.cluster else "a standalone host"
+        raise ConfigError(
+            f"{path}: its {known.name} is {meant}, and this is {clean(found)}"
+            f"{'' if same_ca else f', whose CA is not in {known.ca_file}'}. --pve root@HOST names a host "
+            "of it; or name another configuration with -c"
+        )
 
 
 def _rights(wish: Wish, known: ProxmoxEndpoint | None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from fencer.errors import ClusterError, ClusterUnreachable, ConfigError, FencerE
 from fencer.ports import ClusterInfo
 from fencer.preflight.rights import knows_policies
 from fencer.setup import surroundings
-from fencer.setup.files import write_private
+from fencer.setup.files import refuse_same, write_private
 from fencer.setup.pve import Way
 from fencer.wording.credentials import end_warning, ends_in
 
@@ -188,6 +188,7 @@ def own_kubeconfig(wiring: Wiring, admin: Admin, file: Path, url: str) -> str:
     from fencer.cluster.account import issue_token  # noqa: PLC0415 - the client is heavy
     from fencer.setup.kubernetes import NAMESPACE, kubeconfig  # noqa: PLC0415 - as above
 
+    refuse_same(file, admin.settings.kubeconfig)
     if file.exists():
         if not (why := _why_not(admin, file)):
             return f"{printable(str(file))}: is there already, and good"
@@ -223,25 +224,30 @@ def _wait(wiring: Wiring, missing: Callable[[], Sequence[str]]) -> None:
 
 
 def _why_not(admin: Admin, file: Path) -> str:
-    """Say why a kubeconfig is not good enough; empty: it is.
+    """Say why a kubeconfig of fencer's own is not good enough; empty: it is.
 
     Raises:
-        ConfigError: it leads to another cluster: whoever wrote it may need it.
+        ConfigError: it is not known to be fencer's own for this cluster: whoever wrote it may need it.
     """
-    from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - the client is heavy
+    from fencer.cluster.borrowed import same_ca  # noqa: PLC0415 - the client is heavy
+    from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - as above
     from fencer.cluster.own import KubernetesAccount  # noqa: PLC0415 - as above
 
-    settings = ClusterSettings(file)
+    shown, settings = printable(str(file)), ClusterSettings(file)
+    away = "Move it away, or name another configuration with -c"
     try:
         info = KubernetesCluster(settings).identity()
         ends = [one for one in KubernetesAccount(settings, time.sleep).credentials() if one.ends]
     except FencerError as error:
+        if isinstance(error, ConfigError) or not same_ca(settings, admin.settings):
+            raise ConfigError(
+                f"{shown}: whether it is for the cluster of {admin.source} is not known: {error}. {away}"
+            ) from error
         return str(error)
     if info.uid != admin.info.uid:
-        raise ConfigError(
-            f"{printable(str(file))}: leads to another cluster than {admin.source}. Move it away, or name "
-            "another configuration with -c"
-        )
+        raise ConfigError(f"{shown}: leads to another cluster than {admin.source}. {away}")
+    if not info.user.startswith("system:serviceaccount:"):
+        raise ConfigError(f"{shown}: is of {info.user}, and not of an account of fencer's own. {away}")
     now = datetime.now(UTC)
     for one in ends:
         left_s = (one.ends - now).total_seconds() if one.ends else inf

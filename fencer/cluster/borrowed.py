@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from fencer.cluster.account import leads_here
+from fencer.cluster.apiclient import build_client
 from fencer.cluster.fields import shown
+from fencer.cluster.settings import ClusterSettings
 from fencer.core.text import printable
 from fencer.errors import ConfigError
 
@@ -55,7 +58,7 @@ def taken_over(text: str, source: str, host: str, context: str | None) -> str:
     if left:
         raise ConfigError(
             f"{printable(source)}: its kubeconfig has {', '.join(map(shown, left))}: from another machine "
-            "only certificates, keys and tokens that are in the file itself are taken. Make one without, copy "
+            "only certificates, keys and tokens within the file itself are taken. Make one without, copy "
             "it here yourself, and name it with --kubeconfig"
         )
     if leads_here(server):
@@ -70,6 +73,20 @@ def taken_over(text: str, source: str, host: str, context: str | None) -> str:
             "current-context": _NAME,
         }
     )
+
+
+def same_ca(one: ClusterSettings, other: ClusterSettings) -> bool:
+    """Whether two kubeconfigs trust one and the same CA, and so lead to one cluster at most.
+
+    Raises:
+        ConfigError: one of them cannot be used.
+    """
+    cas = [build_client(settings, None).configuration.ssl_ca_cert for settings in (one, other)]
+    try:
+        texts = [Path(ca).read_bytes().split() for ca in cas if ca]
+    except OSError:
+        return False
+    return len(texts) == len(cas) and texts[0] == texts[1]
 
 
 def _named(content: Mapping[str, Any], kind: str, name: str) -> Mapping[str, Any]:

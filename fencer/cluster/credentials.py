@@ -5,6 +5,7 @@ Only names from its content are shown: the rest may be secret.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,9 @@ def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
     broken = (config.ConfigException, ValueError, TypeError, KeyError, AttributeError)
     try:
         # Read here first: the client ignores a missing file, and says little about a broken one.
-        _require_context(_content(path, kube_config.yaml), settings)
+        content = _content(path, kube_config.yaml)
+        _require_context(content, settings)
+        _refuse_others_program(path, content)
         config.load_kube_config(
             str(path), context=settings.context, client_configuration=configuration, persist_config=False
         )
@@ -37,6 +40,22 @@ def load_credentials(settings: ClusterSettings, configuration: Any) -> None:
         raise ConfigError(f"{path}: no kubeconfig: nested too deep") from error
     except broken as error:
         raise ConfigError(f"{path}: no usable kubeconfig: {error}") from error
+
+
+def _refuse_others_program(path: Path, content: dict[str, Any]) -> None:
+    """Refuse to run, as root, what the kubeconfig of another user names: that user would be root.
+
+    The agent's own belongs to the user that it runs as, and root types commands with it, too.
+    """
+    owner = path.stat().st_uid
+    if os.geteuid() != 0 or owner == 0:
+        return
+    for item in content.get("users") or []:
+        for key in {"exec", "auth-provider"} & set(item.get("user") or {}):
+            raise ConfigError(
+                f"{path}: names a program to run ({key}), and belongs to user {owner}: root does not run it. "
+                f"Run this as that user, or: chown root {path}"
+            )
 
 
 def files_with_secrets(settings: ClusterSettings) -> tuple[Path, ...]:

@@ -142,6 +142,8 @@ def make_account(way: Way, account: Account) -> bool:
         return False
     if not secret or not secret[0]:
         raise HypervisorProtocol(f"{way}: made no token")
+    if before:  # of another token, perhaps: it is shown once only
+        write_private(file.with_name(f"{file.name}.old"), before + "\n")
     write_private(file, secret[0] + "\n")
     return True
 

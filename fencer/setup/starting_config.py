@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fencer.core.text import printable
+
 _HEAD = """\
 # Written by `fencer init`. All keys are explained in config/fencer.yaml (`fencer setup config` prints it).
 # observe: says what it would do, and writes nothing. To arm: change this one word to `armed`, then
@@ -64,7 +66,7 @@ def _hypervisors(start: Start) -> Iterator[str]:
         yield "    # A new node's guest has to be added."
         yield "    power:"
         yield "      uuids:"
-        yield from (f"        - {_value(uuid)} # {node}" for uuid, node in start.uuids.items())
+        yield from (f"        - {_value(uuid)} # {printable(node)}" for uuid, node in start.uuids.items())
     else:
         yield "    # No guest may be stopped or started: a paused one is reported, and left alone."
         yield "    #power: {mapped: true}"
@@ -78,5 +80,5 @@ def _journal() -> Iterator[str]:
 
 
 def _value(value: object) -> str:
-    """Write a value so that YAML reads the same: JSON is YAML."""
-    return json.dumps(value, ensure_ascii=False)
+    """Write a value so that YAML reads the same: JSON in ASCII is YAML, and has no line breaks."""
+    return json.dumps(value)
