@@ -48,6 +48,19 @@ def test_its_version_is_that_of_the_project():
     assert said.stdout.strip() == PROJECT["version"]
 
 
+def test_what_runs_for_its_build_is_fetched_by_hashes():
+    """The libraries are unpacked only; hatchling makes fencer's wheel."""
+    [build] = re.findall(r'"\$UV" build .*', BUILD)
+    assert "--build-constraints .ci/build.txt --require-hashes" in build
+    pinned = (CHECKOUT / ".ci" / "build.txt").read_text()
+    names = re.findall(r"^([\w-]+)==\S+ \\\n    --hash=sha256:[0-9a-f]{64}", pinned, re.MULTILINE)
+    assert names == re.findall(r"^[\w-]+(?===)", pinned, re.MULTILINE)
+    assert "hatchling" in names
+    for install in re.findall(r'"\$UV" pip install(?:.*\\\n)*.*', BUILD):
+        by_hash = "--require-hashes --only-binary :all: -r" in install
+        assert by_hash or install.endswith('--no-deps "$work"/wheel/*.whl')
+
+
 def test_all_that_its_build_takes_is_there():
     told = re.sub(r"^#.*", "", BUILD, flags=re.MULTILINE).replace("$here", "config/deb")
     words = re.findall(r"(?<![\w/$}])(?:config|systemd|docs)/[\w./@*-]+", told)

@@ -38,6 +38,8 @@ _APT = (
 )
 _PORT = 19722
 _PATIENCE_S = 60.0
+_CRASHED = "Main process exited"
+"""systemd's words. The agents have to guard their clusters until they are told to stop."""
 
 
 def deb_systemd(site: Site) -> str:
@@ -118,11 +120,13 @@ def _to(suite: str) -> str:
 def _is_upgraded(host: Host, command: str) -> str:
     """Run an upgrade; both agents run again afterwards. Return by which Python."""
     before = {unit: host.pid(unit) for unit in ("fencer", "fencer@home")}
+    ended = host.journal().count(_CRASHED)
     host.run(command)
     for unit, pid in before.items():
         host.wait_active(unit)
         if host.pid(unit) == pid:
             raise StepFailed(f"{unit}: goes on as it was before the upgrade")
+    expect(host.journal().count(_CRASHED), ended)
     python = host.run("basename $(readlink -f /usr/bin/python3)")
     expect(host.run(f"basename $(readlink /proc/{host.pid()}/exe)"), python)
     return python
