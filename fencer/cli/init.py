@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,21 +14,18 @@ from fencer.cli.asked import Person
 from fencer.cli.hypervisor_leases import complain_of_silence, told_by
 from fencer.cli.init_agent import arming, give_to_fencer, make_service, run_check, start
 from fencer.cli.init_hooks import hooks
-from fencer.cli.init_hypervisor import HERE, TYPES, Chosen, Wish, chosen
-from fencer.cli.init_kubernetes import (
-    Admin,
-    administrator,
-    grant,
-    own_kubeconfig,
-    wait_for_leases,
-)
+from fencer.cli.init_hypervisor import chosen
+from fencer.cli.init_kubernetes import Admin, Asked, administrator, grant, own_kubeconfig, wait_for_leases
 from fencer.cli.init_nodes import Matched, guests_of_nodes
+from fencer.cli.init_wish import HERE, TYPES, Chosen, Wish, beside
 from fencer.cli.options import READ_LATER, config_option, yes_option
 from fencer.cli.render import clean, say, table
 from fencer.cli.wire import Wiring, is_missing
+from fencer.config.settings import Config
 from fencer.core.model import GuestRef
+from fencer.core.policy import Mode
 from fencer.core.text import listing
-from fencer.errors import FencerError
+from fencer.errors import ConfigError, FencerError, HypervisorUnreachable
 from fencer.setup.configs import write_new
 from fencer.setup.files import make_folder, require_writable
 from fencer.setup.kubernetes import NAMESPACE, Wanted, manifest
@@ -84,6 +81,9 @@ from fencer.setup.starting_config import Start, written
 )
 @click.option("--pool", metavar="NAME", help="Proxmox: power over the guests of this pool, and no others.")
 @click.option(
+    "--new-token", is_flag=True, help="Proxmox: another token, in place of one whose secret is lost."
+)
+@click.option(
     "--drain", is_flag=True, help="fencer may evict pods as well: for `fencer drain` and `shutdown`."
 )
 @click.option("--storage", metavar="NAME", help="Proxmox: the storage for the hookscript.")
@@ -105,6 +105,7 @@ def init(  # noqa: PLR0913 - one for each option
     servers: tuple[str, ...],
     no_power: bool,
     pool: str | None,
+    new_token: bool,
     drain: bool,
     storage: str | None,
     no_hook: bool,
@@ -124,100 +125,172 @@ def init(  # noqa: PLR0913 - one for each option
     from fencer.cli.through import as_ctrl_c  # noqa: PLC0415 - of planned stops
     from fencer.cluster.temporary import in_a_folder  # noqa: PLC0415 - only where it runs
 
+    _refuse_empty({"--uri": uri, "--pve": pve, "--from": node, "--pool": pool, "--name": name})
     path = path.absolute()
     person = Person(there=wiring.interactive(), agrees=yes)
-    wish = Wish(type_, uri, pve, vboxmanage, name, pool, power=not no_power)
-    with as_ctrl_c(), in_a_folder(), ExitStack() as temporary:
+    wish = Wish(type_, uri, pve, vboxmanage, name, pool, power=not no_power, new_token=new_token)
+    with as_ctrl_c(), in_a_folder() as folder:
         config = None if is_missing(path) else wiring.load(path)
         hypervisor = chosen(wiring, person, wish, path, config)
-        admin = administrator(wiring, person, kubeconfig, node, context, servers, temporary)
-        files = (config.kubernetes.kubeconfig if config else path.parent / "kubeconfig", *hypervisor.files)
-        for folder in dict.fromkeys(file.parent for file in (path, *files)):
-            require_writable(folder)
-        _announce(hypervisor, admin, path, files, new=config is None)
+        admin = administrator(wiring, person, Asked(kubeconfig, node, context, servers), folder)
+        plan = Plan(path, hypervisor, admin, _own(path, config), new=config is None)
+        _refuse_what_would_fail(wiring, plan)
+        _announce(plan)
         if not person.agrees("Set this up?"):
             say("Nothing was done.")
             raise click.exceptions.Exit(1)
         make_folder(path.parent)
         todo = list(make_service(person, path))
-        matched = _set_up(wiring, person, path, hypervisor, admin, files, drain=drain)
+        matched = _set_up(wiring, person, plan, drain=drain)
     todo += [*hypervisor.remarks, *_unmatched(matched, hypervisor)]
     if not no_hook:
-        try:
-            todo += hooks(person, hypervisor, tuple(matched.guests.values()), storage)
-        except FencerError as error:
-            todo.append(
-                f"{error} (no hook: fencer finds the end of a guest all the same; --no-hook asks for none)"
-            )
+        todo += _hooked(person, hypervisor, matched, storage)
+    _end(wiring, person, path, todo)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be set up.
+
+    Attributes:
+        path: The configuration.
+        hypervisor: As it was found.
+        admin: Leads into the cluster.
+        own: fencer's own kubeconfig.
+        new: The configuration is to be written.
+    """
+
+    path: Path
+    hypervisor: Chosen
+    admin: Admin
+    own: Path
+    new: bool
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Return what is written beside the configuration."""
+        return (self.own, *self.hypervisor.files)
+
+    @property
+    def start(self) -> Start:
+        """Return what a new configuration begins with."""
+        return Start(self.own, self.admin.servers[1:], self.hypervisor.name, self.hypervisor.keys)
+
+
+def _refuse_empty(options: Mapping[str, str | None]) -> None:
+    for option, value in options.items():
+        if value == "":
+            raise ConfigError(f"{option}: is empty")
+
+
+def _own(path: Path, config: Config | None) -> Path:
+    return config.kubernetes.kubeconfig if config else beside(path, "kubeconfig")
+
+
+def _refuse_what_would_fail(wiring: Wiring, plan: Plan) -> None:
+    """Say before anything is made what a configuration would refuse, and where nothing can be written.
+
+    Raises:
+        ConfigError: there is something.
+    """
+    if plan.new:
+        with _draft(plan.path, written(plan.start)) as draft:
+            wiring.load(draft)
+    for folder in dict.fromkeys(file.parent for file in (plan.path, *plan.files)):
+        require_writable(folder)
+
+
+def _hooked(person: Person, hypervisor: Chosen, matched: Matched, storage: str | None) -> Iterator[str]:
+    """Install hooks; yield what is left to do. Nothing depends on them."""
+    try:
+        yield from hooks(person, hypervisor, tuple(matched.guests.values()), storage)
+    except FencerError as error:
+        yield f"{error} (fencer finds the end of a guest without a hook, too; --no-hook asks for none)"
+
+
+def _end(wiring: Wiring, person: Person, path: Path, todo: list[str]) -> None:
+    """Check, start the service, and say what is left.
+
+    Raises:
+        click.exceptions.Exit: the check finds something that fails.
+    """
     fits = run_check(wiring, path)
-    todo += start(person, path, fits=fits)
-    _what_is_left(todo, path, fits=fits)
+    armed = wiring.load(path).policy.mode is Mode.ARMED
+    todo += start(person, path, fits=fits, armed=armed)
+    say()
+    for number, line in enumerate(todo, 1):
+        say(f"left {number}: {clean(line)}")
     if not fits:
+        say("Not ready yet: see to what fails above, and run the same again")
         raise click.exceptions.Exit(1)
+    if armed:
+        say("It is armed already.")
+    else:
+        say(f"To arm it, while all nodes are well and it says what you expect: {arming(path)}")
 
 
-def _announce(hypervisor: Chosen, admin: Admin, path: Path, files: Sequence[Path], *, new: bool) -> None:
+def _announce(plan: Plan) -> None:
     """Say what was found, and what is to be done."""
+    state = ", mode: observe" if plan.new else ": is there, and stays as it is"
     rows = [
-        ["hypervisor", clean(hypervisor.about)],
-        ["kubernetes", clean(admin.about)],
-        ["its API", clean(listing(admin.servers))],
-        ["configuration", f"{clean(path)}{', mode: observe' if new else ': is there, and stays as it is'}"],
-        ["files", clean(listing(files))],
-        ["may power", hypervisor.may_power],
+        ["hypervisor", clean(plan.hypervisor.about)],
+        ["kubernetes", clean(plan.admin.about)],
+        ["its API", clean(listing(plan.admin.servers))],
+        ["configuration", f"{clean(plan.path)}{state}"],
+        ["files", clean(listing(plan.files))],
+        ["may power", plan.hypervisor.may_power],
     ]
     for line in table(rows):
         say(line)
 
 
-def _set_up(
-    wiring: Wiring,
-    person: Person,
-    path: Path,
-    hypervisor: Chosen,
-    admin: Admin,
-    files: Sequence[Path],
-    *,
-    drain: bool,
-) -> Matched:
+def _set_up(wiring: Wiring, person: Person, plan: Plan, *, drain: bool) -> Matched:
     """Make accounts, files and configuration, and say each; return which guest each node is.
 
     Raises:
         FencerError: something could not be made. What was, stays; the next run goes on from there.
     """
-    for line in hypervisor.prepare():
+    admin = plan.admin
+    for line in plan.hypervisor.prepare():
         say(line)
     wanted = Wanted(policy=admin.knows_policies, drain=drain)
     applied = grant(admin, manifest(wanted=wanted))
     policy = " and admission policy" if wanted.policy else ""
     say(f"{clean(admin.info.server)}: account, rights{policy}: {applied}")
-    matched = _configured(wiring, person, path, hypervisor, admin, files[0])
-    told = told_by(wiring, path)
+    say(own_kubeconfig(wiring, admin, plan.own, admin.servers[0]))
+    matched = _configured(wiring, person, plan) if plan.new else guests_of_nodes(wiring, plan.path)
+    told = told_by(wiring, plan.path)
     if told is not None and told.leases:
         applied = grant(admin, leases_manifest(told.leases, NAMESPACE))
         say(f"Lease of {listing([one.identity for one in told.leases])}: {applied}")
-        wait_for_leases(wiring, files[0], [one.name for one in told.leases])
+        wait_for_leases(wiring, plan.own, [one.name for one in told.leases])
     complain_of_silence(told, "fencer init")
-    for line in give_to_fencer(files, libvirt=hypervisor.keys.get("uri") == HERE):
+    secrets = [file for file in plan.files if file.suffix != ".pem"]
+    for line in give_to_fencer(secrets, libvirt=plan.hypervisor.keys.get("uri") == HERE):
         say(line)
     return matched
 
 
-def _configured(
-    wiring: Wiring, person: Person, path: Path, hypervisor: Chosen, admin: Admin, own: Path
-) -> Matched:
-    """Have fencer's kubeconfig and its configuration, and look at nodes and guests with them."""
-    say(own_kubeconfig(wiring, admin, own, admin.servers[0]))
-    if not is_missing(path):
-        return guests_of_nodes(wiring, path)
-    start = Start(own, admin.servers[1:], hypervisor.name, hypervisor.keys)
-    matched = _looked_at(wiring, path, start)
+def _configured(wiring: Wiring, person: Person, plan: Plan) -> Matched:
+    """Look at nodes and guests, and write the configuration with what was found.
+
+    Raises:
+        HypervisorUnreachable: the guests that fencer may power are not known.
+    """
+    with _draft(plan.path, written(plan.start)) as draft:
+        matched = guests_of_nodes(wiring, draft)
+    hypervisor = plan.hypervisor
+    if matched.silent and hypervisor.powers and not (hypervisor.pool or hypervisor.remarks):
+        raise HypervisorUnreachable(
+            f"{'; '.join(matched.silent.values())}. Its guests are not known, so no configuration is "
+            "written. What was made stays: run the same again once it answers"
+        )
     uuids = {guest.uuid: f"{node}: {guest.name}" for node, guest in _meant(person, hypervisor, matched)}
-    text = written(replace(start, **hypervisor.power(uuids)))
-    with _draft(path, text) as draft:
+    text = written(replace(plan.start, **hypervisor.power(uuids)))
+    with _draft(plan.path, text) as draft:
         wiring.load(draft)  # what others have named is in it
-    write_new(path, text)
-    say(f"{clean(path)}: written")
+    write_new(plan.path, text)
+    say(f"{clean(plan.path)}: written")
     return matched
 
 
@@ -229,12 +302,6 @@ def _meant(person: Person, hypervisor: Chosen, matched: Matched) -> Iterator[tup
             told = f"{node} says that it is the guest {guest.name} ({guest.uuid})"
             if person.confirms(f"{told}. May fencer power that one off?"):
                 yield node, guest
-
-
-def _looked_at(wiring: Wiring, path: Path, start: Start) -> Matched:
-    """Look at nodes and guests with a configuration that is not written yet: it names the guests."""
-    with _draft(path, written(start)) as draft:
-        return guests_of_nodes(wiring, draft)
 
 
 @contextmanager
@@ -254,8 +321,8 @@ def _unmatched(matched: Matched, hypervisor: Chosen) -> Iterator[str]:
         )
     for node, guest in matched.claimed.items():
         yield (
-            f"{node}: says that it is the guest {guest.name} ({guest.uuid}). If so, and if fencer may power it "
-            "off, its UUID belongs under `power:`"
+            f"{node}: says that it is the guest {guest.name} ({guest.uuid}). If so, and if fencer may power "
+            "it off, its UUID belongs under `power:`"
         )
     lost = [node for node, guests in matched.others.items() if not guests]
     if lost and not matched.silent:
@@ -267,13 +334,3 @@ def _unmatched(matched: Matched, hypervisor: Chosen) -> Iterator[str]:
     for node, guests in matched.others.items():
         if guests:
             yield f"{node}: may be any of {listing(guests)}: say which it is under `nodes:`"
-
-
-def _what_is_left(todo: Sequence[str], path: Path, *, fits: bool) -> None:
-    say()
-    for number, line in enumerate(todo, 1):
-        say(f"left {number}: {clean(line)}")
-    if fits:
-        say(f"To arm it, while all nodes are well and it says what you expect: {arming(path)}")
-    else:
-        say("Not ready yet: see to what fails above, and run the same again")

@@ -63,7 +63,10 @@ def give_to_fencer(files: Sequence[Path], *, libvirt: bool) -> Iterator[str]:
         return
     for file in files:
         if _is_ours_to_give(file) and file.stat().st_uid != account.pw_uid:
-            os.chown(file, account.pw_uid, account.pw_gid, follow_symlinks=False)
+            try:
+                os.chown(file, account.pw_uid, account.pw_gid, follow_symlinks=False)
+            except OSError as error:
+                raise ConfigError(f"{file}: cannot be given to {systemd.USER}: {error.strerror}") from error
             yield f"{file}: is {systemd.USER}'s now"
     if libvirt and not _is_member(account):
         run("usermod", "-aG", LIBVIRT, systemd.USER)
@@ -116,7 +119,7 @@ def run_check(wiring: Wiring, path: Path) -> bool:
     return done.returncode == 0
 
 
-def start(person: Person, path: Path, *, fits: bool) -> Iterator[str]:
+def start(person: Person, path: Path, *, fits: bool, armed: bool) -> Iterator[str]:
     """Start the service, if there is one and all is well; yield what else is left to do."""
     unit = unit_of(path)
     if unit is None:
@@ -129,7 +132,14 @@ def start(person: Person, path: Path, *, fits: bool) -> Iterator[str]:
         return
     if _runs(unit):
         return
-    if not person.agrees(f"Start {unit} now, and with this machine? It observes, and changes nothing."):
+    asked = f"Start {unit} now, and with this machine?"
+    # What fences is started by somebody who says so.
+    agreed = (
+        person.confirms(f"{asked} It is armed, and fences")
+        if armed
+        else person.agrees(f"{asked} It observes, and changes nothing.")
+    )
+    if not agreed:
         yield f"systemctl enable --now {unit}   starts it"
         return
     done = subprocess.run(["systemctl", "enable", "--now", unit], check=False)  # noqa: S603, S607 - root's own PATH

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from fencer.cli.asked import Person
-from fencer.cli.init_hypervisor import HERE, Chosen
+from fencer.cli.init_wish import HERE, Chosen
 from fencer.cli.render import clean, say
 from fencer.core.model import GuestRef
 from fencer.errors import ConfigError, FencerError
@@ -64,9 +64,12 @@ def _proxmox(person: Person, vmids: Sequence[str], storage: str | None) -> Itera
         yield hint
         return
     try:
-        install_hook(make_plan([int(one) for one in vmids], storage), only_print=False)
+        plan = make_plan([int(one) for one in vmids], storage)
+        if plan.exposed:
+            raise ConfigError(f"others than root can write there: {'; '.join(plan.exposed)}")
+        install_hook(plan, only_print=False)
     except FencerError as error:
-        say(f"{clean(error)}", err=True)
+        say(clean(error), err=True)
         yield hint
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
 
 from fencer.cli.asked import Person
 from fencer.cli.render import clean, complain
@@ -19,7 +19,7 @@ from fencer.cli.wire import Wiring
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.text import count, printable
 from fencer.core.times import parse_utc
-from fencer.errors import ClusterUnreachable, ConfigError, FencerError
+from fencer.errors import ClusterUnreachable, ConfigError, FencerError, HypervisorProtocol
 from fencer.ports import ClusterInfo
 from fencer.preflight.rights import knows_policies
 from fencer.setup import surroundings
@@ -61,43 +61,48 @@ class Admin:
         return knows_policies(self.info.version)
 
 
-def administrator(
-    wiring: Wiring,
-    person: Person,
-    kubeconfig: Path | None,
-    node: str | None,
-    context: str | None,
-    servers: Sequence[str],
-    temporary: ExitStack,
-) -> Admin:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was said on the command line about the cluster.
+
+    Attributes:
+        kubeconfig: An administrator's; None: look for one.
+        node: The control-plane node to read it from, as ssh takes it.
+        context: Which of its contexts.
+        servers: URLs for fencer; empty: ask the cluster.
+    """
+
+    kubeconfig: Path | None = None
+    node: str | None = None
+    context: str | None = None
+    servers: tuple[str, ...] = ()
+
+
+def administrator(wiring: Wiring, person: Person, asked: Asked, folder: Path) -> Admin:
     """Find an administrator's kubeconfig that leads into the cluster.
 
     Args:
         wiring: Builds the way there.
         person: Is asked where there is none.
-        kubeconfig: The one that was named.
-        node: The control-plane node to read it from, as ssh takes it.
-        context: Which of its contexts.
-        servers: URLs that were named for fencer.
-        temporary: Until when a copy may be kept.
+        asked: What was said already.
+        folder: For a copy; its owner removes it.
 
     Raises:
         ConfigError: there is none, or it cannot be used.
         ClusterError: it leads nowhere.
     """
-    for server in servers:
-        if not server.startswith("https://"):
-            raise ConfigError(f"--server: {printable(server)!r} must begin with https://: a token goes there")
-    if kubeconfig is not None and node is not None:
+    _refuse_servers(asked.servers)
+    if asked.kubeconfig is not None and asked.node is not None:
         raise ConfigError("--kubeconfig and --from exclude each other")
+    kubeconfig, node, context, servers = asked.kubeconfig, asked.node, asked.context, asked.servers
     if kubeconfig is None and node is None:
         kubeconfig, node = _looked_for(person)
     if node is not None:
-        kubeconfig, source, context = _copied(node, context, temporary), f"from {node}", None
+        kubeconfig, source, context = _copied(node, context, folder), f"from {node}", None
     else:
         assert kubeconfig is not None  # noqa: S101 - one of them is there
         source = str(kubeconfig)
-    settings = ClusterSettings(kubeconfig, context, tuple(servers), borrowed=True)
+    settings = ClusterSettings(kubeconfig, context, servers, borrowed=True)
     cluster = wiring.admin_cluster(settings)
     try:
         info, found = cluster.identity(), cluster.list_nodes()
@@ -108,7 +113,17 @@ def administrator(
             f"{error}. A kubeconfig that k3s wrote leads to the machine that it is on: --from USER@NODE "
             "reads it there, --server https://ADDRESS:6443 says where it leads from here"
         ) from error
-    return Admin(settings, source, info, len(found.views), _answering(settings, info, tuple(servers)))
+    return Admin(settings, source, info, len(found.views), _answering(settings, info, servers))
+
+
+def _refuse_servers(servers: Sequence[str]) -> None:
+    for server in servers:
+        if not server.startswith("https://"):
+            raise ConfigError(f"--server: {printable(server)!r} must begin with https://: a token goes there")
+        try:
+            urlsplit(server).port  # noqa: B018 - it raises
+        except ValueError as error:
+            raise ConfigError(f"--server: {printable(server)!r}: {error}") from error
 
 
 def _leads_here(settings: ClusterSettings) -> bool:
@@ -160,7 +175,7 @@ def _looked_for(person: Person) -> tuple[Path | None, str | None]:
     return (Path(answer).expanduser(), None) if Path(answer).expanduser().exists() else (None, answer)
 
 
-def _copied(node: str, context: str | None, temporary: ExitStack) -> Path:
+def _copied(node: str, context: str | None, folder: Path) -> Path:
     """Read a control-plane node's kubeconfig over ssh into a file that lives as long as the command.
 
     It leads to the node itself: k3s, RKE2 and k0s write 127.0.0.1 or localhost.
@@ -169,11 +184,19 @@ def _copied(node: str, context: str | None, temporary: ExitStack) -> Path:
         raise ConfigError(f"--from: {printable(node)!r} is no USER@HOST")
     from fencer.cluster.borrowed import taken_over  # noqa: PLC0415 - the client is heavy
 
-    text = Way(node).run(surroundings.reading_there())
+    try:
+        text = Way(node).run(surroundings.reading_there())
+    except HypervisorProtocol as error:
+        if not str(error).endswith("exit code 3"):
+            raise
+        places = ", ".join(f"/{place}" for place in surroundings.PLACES)
+        raise ConfigError(
+            f"{printable(node)}: no kubeconfig there that this user may read, neither by itself nor by sudo "
+            f"without a password: looked for {places}. --kubeconfig FILE names one here"
+        ) from error
     host = node.rpartition("@")[2].strip("[]")
     text = taken_over(text, node, host, context)
-    folder = temporary.enter_context(TemporaryDirectory(prefix="fencer-"))
-    path = Path(folder) / "kubeconfig"
+    path = folder / "kubeconfig"
     write_private(path, text)
     return path
 

@@ -24,7 +24,6 @@ from fencer.cluster.fields import (
     texts,
     version,
 )
-from fencer.cluster.names import NAME
 from fencer.core import annotations as keys
 from fencer.core.model import OUT_OF_SERVICE, AttachmentView, NodeView, PodView, Taint
 from fencer.errors import ClusterProtocol
@@ -88,7 +87,7 @@ def node(data: Any) -> SealedNode:
     """Read a Node."""
     notes, labels = texts(data, "metadata", "annotations"), texts(data, "metadata", "labels")
     view = NodeView(
-        name=_name(data),
+        name=required(data, "metadata", "name"),
         uid=required(data, "metadata", "uid"),
         version=required(data, "metadata", "resourceVersion"),
         system_uuid=text(data, "status", "nodeInfo", "systemUUID"),
@@ -106,14 +105,6 @@ def node(data: Any) -> SealedNode:
     signed = (keys.BINDING, keys.MARK, keys.DOUBTS, keys.INCIDENT)
     binding, mark, doubts, claim = map(notes.get, signed)
     return SealedNode(view, (binding, mark, doubts, claim))
-
-
-def _name(data: Any) -> str:
-    """Return a Node's name, if it can be one: an API server that is none of Kubernetes' may tell anything."""
-    name = required(data, "metadata", "name")
-    if not NAME.fullmatch(name):
-        raise ClusterProtocol(f"{shown(name)} cannot be the name of a node")
-    return name
 
 
 def node_with(key: bytes) -> Callable[[Any], NodeView]:

@@ -4,7 +4,6 @@ import os
 import re
 import stat
 from base64 import b64encode
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from fencer.cli.asked import Person
-from fencer.cli.init_kubernetes import administrator, own_kubeconfig
+from fencer.cli.init_kubernetes import Asked, administrator, own_kubeconfig
 from fencer.cli.main import cli
 from fencer.cli.wire import Wiring
 from fencer.config.load import load
@@ -197,12 +196,11 @@ def test_a_kubeconfig_of_another_cluster_is_left_alone(setting, node):
     setting.named("--uri", TEST_DRIVER)
     own = setting.path.with_name("kubeconfig")
     before = own.read_text()
-    with ExitStack() as temporary:
-        person = Person(there=False, agrees=True)
-        admin = administrator(Wiring(), person, Path(setting.admins), None, None, (), temporary)
-        elsewhere = replace(admin, info=replace(admin.info, uid="another one"))
-        with pytest.raises(ConfigError, match="leads to another cluster than"):
-            own_kubeconfig(Wiring(), elsewhere, own, setting.api.url)
+    person = Person(there=False, agrees=True)
+    admin = administrator(Wiring(), person, Asked(Path(setting.admins)), setting.folder)
+    elsewhere = replace(admin, info=replace(admin.info, uid="another one"))
+    with pytest.raises(ConfigError, match="leads to another cluster than"):
+        own_kubeconfig(Wiring(), elsewhere, own, setting.api.url)
     assert own.read_text() == before
 
 

@@ -139,7 +139,7 @@ def test_check_names_what_is_missing_in_its_row_and_what_to_start_from():
     result = run("check", "-c", "/nowhere/config.yaml")
     row, fix, *_ = result.stdout.splitlines()
     assert row.split()[:4] == ["config", "/nowhere/config.yaml", "FAIL", "no"]
-    assert "no such file. Name one with --config" in row
+    assert "no such file. `fencer init` makes one" in row
     assert fix.strip().startswith("try: fencer init -c /nowhere/config.yaml ")
 
 

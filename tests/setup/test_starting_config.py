@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from fencer.config.load import load
 from fencer.core.policy import Mode
 from fencer.setup.starting_config import Start, written
@@ -62,3 +64,24 @@ def test_further_servers_and_the_journal_are_in_it(tmp_path):
 def test_paths_that_yaml_would_take_for_something_else_stay_paths(tmp_path):
     odd = Path('/srv/a: b #c/"kube" config')
     assert taken(tmp_path, kubeconfig=odd).kubernetes.kubeconfig == odd
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "k8s-1\n  - name: box\n    type: virtualbox\n    command: [sh]\n    #",
+        "k8s-1\n\nmode: armed\n#",
+        "k8s-1\x85mode: armed\x85#",
+        "k8s-1\u2028mode: armed\u2028#",
+    ],
+)
+def test_no_name_of_a_node_or_a_guest_becomes_a_line(tmp_path, name):
+    config = taken(tmp_path, uuids={UUID: name})
+    assert config.policy.mode is Mode.OBSERVE
+    assert [endpoint.name for endpoint in config.endpoints] == ["lab"]
+
+
+@pytest.mark.parametrize("odd", ["\x85mode: armed", "\u2028", "\x7f", '"\n- '])
+def test_no_value_becomes_a_line(tmp_path, odd):
+    config = taken(tmp_path, kubeconfig=Path(f"/srv/{odd}"))
+    assert (config.policy.mode, str(config.kubernetes.kubeconfig)) == (Mode.OBSERVE, f"/srv/{odd}")
