@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 
 from fencer.cli.asked import Person
 from fencer.cli.hypervisor_leases import complain_of_silence, told_by
 from fencer.cli.init_agent import arming, give_to_fencer, make_service, run_check, start
+from fencer.cli.init_config import Plan, configured, own_file, refuse_what_would_fail
 from fencer.cli.init_hooks import hooks
 from fencer.cli.init_hypervisor import chosen
-from fencer.cli.init_kubernetes import Admin, Asked, administrator, grant, own_kubeconfig, wait_for_leases
+from fencer.cli.init_kubernetes import Asked, administrator, grant, own_kubeconfig, wait_for_leases
 from fencer.cli.init_nodes import Matched, guests_of_nodes
-from fencer.cli.init_wish import HERE, TYPES, Chosen, Wish, beside
+from fencer.cli.init_wish import HERE, TYPES, Chosen, Wish
 from fencer.cli.options import READ_LATER, config_option, yes_option
 from fencer.cli.render import clean, say, table
 from fencer.cli.wire import Wiring, is_missing
-from fencer.config.settings import Config
-from fencer.core.model import GuestRef
 from fencer.core.policy import Mode
 from fencer.core.text import listing
-from fencer.errors import ConfigError, FencerError, HypervisorUnreachable
-from fencer.setup.configs import write_new
-from fencer.setup.files import make_folder, require_writable
+from fencer.errors import ConfigError, FencerError
+from fencer.setup.files import make_folder
 from fencer.setup.kubernetes import NAMESPACE, Wanted, manifest
 from fencer.setup.leases import leases_manifest
-from fencer.setup.starting_config import Start, written
 
 
 @click.command(
@@ -133,8 +127,8 @@ def init(  # noqa: PLR0913 - one for each option
         config = None if is_missing(path) else wiring.load(path)
         hypervisor = chosen(wiring, person, wish, path, config)
         admin = administrator(wiring, person, Asked(kubeconfig, node, context, servers), folder)
-        plan = Plan(path, hypervisor, admin, _own(path, config), new=config is None)
-        _refuse_what_would_fail(wiring, plan)
+        plan = Plan(path, hypervisor, admin, own_file(path, config), new=config is None)
+        refuse_what_would_fail(wiring, plan)
         _announce(plan)
         if not person.agrees("Set this up?"):
             say("Nothing was done.")
@@ -148,56 +142,10 @@ def init(  # noqa: PLR0913 - one for each option
     _end(wiring, person, path, todo)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is to be set up.
-
-    Attributes:
-        path: The configuration.
-        hypervisor: As it was found.
-        admin: Leads into the cluster.
-        own: fencer's own kubeconfig.
-        new: The configuration is to be written.
-    """
-
-    path: Path
-    hypervisor: Chosen
-    admin: Admin
-    own: Path
-    new: bool
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Return what is written beside the configuration."""
-        return (self.own, *self.hypervisor.files)
-
-    @property
-    def start(self) -> Start:
-        """Return what a new configuration begins with."""
-        return Start(self.own, self.admin.servers[1:], self.hypervisor.name, self.hypervisor.keys)
-
-
 def _refuse_empty(options: Mapping[str, str | None]) -> None:
     for option, value in options.items():
         if value == "":
             raise ConfigError(f"{option}: is empty")
-
-
-def _own(path: Path, config: Config | None) -> Path:
-    return config.kubernetes.kubeconfig if config else beside(path, "kubeconfig")
-
-
-def _refuse_what_would_fail(wiring: Wiring, plan: Plan) -> None:
-    """Say before anything is made what a configuration would refuse, and where nothing can be written.
-
-    Raises:
-        ConfigError: there is something.
-    """
-    if plan.new:
-        with _draft(plan.path, written(plan.start)) as draft:
-            wiring.load(draft)
-    for folder in dict.fromkeys(file.parent for file in (plan.path, *plan.files)):
-        require_writable(folder)
 
 
 def _hooked(person: Person, hypervisor: Chosen, matched: Matched, storage: str | None) -> Iterator[str]:
@@ -239,6 +187,7 @@ def _announce(plan: Plan) -> None:
         ["configuration", f"{clean(plan.path)}{state}"],
         ["files", clean(listing(plan.files))],
         ["may power", plan.hypervisor.may_power],
+        ["makes", f"{plan.hypervisor.makes}an account in the cluster, its roles, admission policy and token"],
     ]
     for line in table(rows):
         say(line)
@@ -258,7 +207,7 @@ def _set_up(wiring: Wiring, person: Person, plan: Plan, *, drain: bool) -> Match
     policy = " and admission policy" if wanted.policy else ""
     say(f"{clean(admin.info.server)}: account, rights{policy}: {applied}")
     say(own_kubeconfig(wiring, admin, plan.own, admin.servers[0]))
-    matched = _configured(wiring, person, plan) if plan.new else guests_of_nodes(wiring, plan.path)
+    matched = configured(wiring, person, plan) if plan.new else guests_of_nodes(wiring, plan.path)
     told = told_by(wiring, plan.path)
     if told is not None and told.leases:
         applied = grant(admin, leases_manifest(told.leases, NAMESPACE))
@@ -269,47 +218,6 @@ def _set_up(wiring: Wiring, person: Person, plan: Plan, *, drain: bool) -> Match
     for line in give_to_fencer(secrets, libvirt=plan.hypervisor.keys.get("uri") == HERE):
         say(line)
     return matched
-
-
-def _configured(wiring: Wiring, person: Person, plan: Plan) -> Matched:
-    """Look at nodes and guests, and write the configuration with what was found.
-
-    Raises:
-        HypervisorUnreachable: the guests that fencer may power are not known.
-    """
-    with _draft(plan.path, written(plan.start)) as draft:
-        matched = guests_of_nodes(wiring, draft)
-    hypervisor = plan.hypervisor
-    if matched.silent and hypervisor.powers and not (hypervisor.pool or hypervisor.remarks):
-        raise HypervisorUnreachable(
-            f"{'; '.join(matched.silent.values())}. Its guests are not known, so no configuration is "
-            "written. What was made stays: run the same again once it answers"
-        )
-    uuids = {guest.uuid: f"{node}: {guest.name}" for node, guest in _meant(person, hypervisor, matched)}
-    text = written(replace(plan.start, **hypervisor.power(uuids)))
-    with _draft(plan.path, text) as draft:
-        wiring.load(draft)  # what others have named is in it
-    write_new(plan.path, text)
-    say(f"{clean(plan.path)}: written")
-    return matched
-
-
-def _meant(person: Person, hypervisor: Chosen, matched: Matched) -> Iterator[tuple[str, GuestRef]]:
-    """Yield the nodes whose guests fencer may power off and on, each with its guest."""
-    yield from matched.guests.items()
-    if hypervisor.powers and hypervisor.pool is None:
-        for node, guest in matched.claimed.items():
-            told = f"{node} says that it is the guest {guest.name} ({guest.uuid})"
-            if person.confirms(f"{told}. May fencer power that one off?"):
-                yield node, guest
-
-
-@contextmanager
-def _draft(path: Path, text: str) -> Iterator[Path]:
-    with TemporaryDirectory(prefix="fencer-") as folder:
-        draft = Path(folder) / path.name
-        draft.write_text(text, encoding="utf-8")
-        yield draft
 
 
 def _unmatched(matched: Matched, hypervisor: Chosen) -> Iterator[str]:

@@ -63,6 +63,7 @@ def proxmox(wish: Wish, path: Path, known: ProxmoxEndpoint | None) -> Chosen:
         (token,) if known else (token, ca),
         partial(_prepare, way, account, None if known else (ca, cluster.ca_pem)),
         () if known else _remarks(cluster),
+        makes=f"user, roles and token {token_id} on Proxmox; ",
     )
 
 
@@ -128,9 +129,9 @@ def _prepare(way: pve.Way, account: Account, ca: tuple[Path, str] | None) -> tup
         if token.exists() or "already exists" not in str(error):
             raise
         raise ConfigError(
-            f"{printable(str(token))}: is not there, and Proxmox has the token {account.token_id}: its secret "
-            "was shown once. Copy the file from where it is; or run the same with --new-token, which makes "
-            "another secret: agents with the old one are blind until they have the new one"
+            f"{printable(str(token))}: is not there, and Proxmox has the token {account.token_id}: its "
+            "secret was shown once. Copy the file from where it is; or run the same with --new-token, which "
+            "makes another secret: agents with the old one are blind until they have the new one"
         ) from error
     told = "made" if new else "is there already; its rights are set anew"
     lines = [f"{way}: user, roles and token {account.token_id}: {told}"]

@@ -59,6 +59,7 @@ class Chosen:
         pool: It is this pool's, and no others.
         powers: There are any.
         files: What is written for it.
+        makes: What is made there, for people; empty: nothing.
         prepare: Makes its account and these files, if they are not there; returns what was done, in lines.
         remarks: What a person has to see to.
     """
@@ -73,6 +74,7 @@ class Chosen:
     files: tuple[Path, ...] = ()
     prepare: Callable[[], tuple[str, ...]] = tuple
     remarks: tuple[str, ...] = ()
+    makes: str = ""
 
     def power(self, uuids: Mapping[str, str]) -> dict[str, Any]:
         """Return what a `Start` has to say of power.

@@ -76,6 +76,8 @@ def until_signalled(clock: Clock, usable: Callable[[], None] | None = None) -> I
     if usable is not None:
         handlers[signal.SIGHUP] = stop.ask_renewal
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    if usable is not None:  # what came while we began is heard now
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     waker = threading.Thread(target=_wake_for_each, args=(reader, clock), name="fencer-signals", daemon=True)
     waker.start()
@@ -83,9 +85,12 @@ def until_signalled(clock: Clock, usable: Callable[[], None] | None = None) -> I
         yield stop
     finally:
         signal.set_wakeup_fd(-1)
+        if stop.renews:
+            # Whoever begins again hears it once the configuration was read: one that comes meanwhile waits.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+            del before[signal.SIGHUP]
         for number, handler in before.items():
-            # Whoever begins again must not be ended by one more SIGHUP before its own handler is there.
-            signal.signal(number, signal.SIG_IGN if number is signal.SIGHUP and stop.renews else handler)
+            signal.signal(number, handler)
         os.close(writer)
         waker.join()
 

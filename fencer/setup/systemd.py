@@ -69,6 +69,9 @@ def install(program: Path, root: Path = HERE) -> Iterator[str]:
     for name, text in texts.items():
         if packaged_at := _of_a_package(name, root):
             yield f"{packaged_at}: comes with a package, and is left alone"
+            if (root / _OURS / name).exists():
+                ends = "`fencer setup systemd --remove` takes it away"
+                yield f"/{_OURS / name}: hides it, and is what runs: {ends}"
             continue
         said = put(root / _OURS / name, text.encode())
         changed |= not said.endswith("is there already")

@@ -406,6 +406,12 @@ def test_handlers_of_signals_are_as_before_once_it_is_over():
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
 
 
+def as_before(handler=signal.SIG_DFL):
+    """Hear SIGHUP as a test's process does, once somebody would have begun again."""
+    signal.signal(signal.SIGHUP, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+
+
 class Again(Lab):
     """An agent without a terminal: what it does when told to read its configuration again."""
 
@@ -416,6 +422,7 @@ class Again(Lab):
 
     def begin_again(self):
         self.begun_again += 1
+        as_before()  # nothing of this process becomes another program here
 
     def reloads(self, *, in_s):
         self.simulation.clock.after(in_s, lambda: os.kill(os.getpid(), signal.SIGHUP))
@@ -442,15 +449,19 @@ def test_a_wrong_configuration_is_told_and_the_one_from_before_stays_in_force():
     assert "told to stop: stopped" in log
 
 
-def test_one_more_signal_does_not_end_whoever_begins_again():
+def test_one_more_signal_waits_until_whoever_begins_again_hears_it():
+    """It may be about a change that was made after the configuration was read."""
     before = signal.getsignal(signal.SIGHUP)
     try:
         with until_signalled(SystemClock(), lambda: None) as stop:
             stop.ask_renewal()
             assert stop.is_set()
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        signal.pthread_kill(threading.get_ident(), signal.SIGHUP)
+        assert signal.SIGHUP in signal.sigpending()
+        with until_signalled(SystemClock(), lambda: None) as again:
+            wait_until(again.is_set, "the signal that waited")
     finally:
-        signal.signal(signal.SIGHUP, before)
+        as_before(before)
 
 
 def test_told_to_stop_while_it_is_to_begin_again_it_stops():

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from fencer.cluster.credentials import files_with_secrets
+from fencer.cluster.credentials import files_with_secrets, load_credentials
 from fencer.cluster.settings import ClusterSettings
+from fencer.errors import ConfigError
 
 OTHER = {"client-key": "/others.key"}
 
@@ -76,3 +78,17 @@ def test_what_is_no_kubeconfig_names_nothing(tmp_path, text):
 def test_what_is_no_file_is_not_read(tmp_path, make):
     make(tmp_path / "odd")
     assert files_with_secrets(ClusterSettings(tmp_path / "odd")) == ()
+
+
+@pytest.mark.parametrize("key", ["exec", "auth-provider"])
+def test_root_runs_no_program_that_another_users_kubeconfig_names(tmp_path, key):
+    """The agent's own belongs to the user that it runs as, and root types commands with it, too."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file to another user: run it with sudo")
+    named(
+        tmp_path, {key: {"name": "gcp", "command": "false", "apiVersion": "client.authentication.k8s.io/v1"}}
+    )
+    file = tmp_path / "kubeconfig"
+    os.chown(file, 65534, 65534)
+    with pytest.raises(ConfigError, match=rf"names a program to run \({key}\), and belongs to user 65534"):
+        load_credentials(ClusterSettings(file), SimpleNamespace())

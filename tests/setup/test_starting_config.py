@@ -6,6 +6,7 @@ import pytest
 
 from fencer.config.load import load
 from fencer.core.policy import Mode
+from fencer.errors import ConfigError
 from fencer.setup.starting_config import Start, written
 
 UUID = "6f1c2ad0-7b1e-4d39-9a5f-3f0d6f1c2ae2"
@@ -82,6 +83,6 @@ def test_no_name_of_a_node_or_a_guest_becomes_a_line(tmp_path, name):
 
 
 @pytest.mark.parametrize("odd", ["\x85mode: armed", "\u2028", "\x7f", '"\n- '])
-def test_no_value_becomes_a_line(tmp_path, odd):
-    config = taken(tmp_path, kubeconfig=Path(f"/srv/{odd}"))
-    assert (config.policy.mode, str(config.kubernetes.kubeconfig)) == (Mode.OBSERVE, f"/srv/{odd}")
+def test_a_value_that_no_configuration_may_have_is_refused_as_a_value(tmp_path, odd):
+    with pytest.raises(ConfigError, match=r"kubernetes\.kubeconfig: must be the path of a file"):
+        taken(tmp_path, kubeconfig=Path(f"/srv/{odd}"))
