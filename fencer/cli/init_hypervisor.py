@@ -88,6 +88,7 @@ def _known(wish: Wish, path: Path, config: Config | None) -> Endpoint | None:
         if wish.name in {None, one.name} and kind in {None, _TYPES.get(type(one))} and type(one) in _TYPES
     ]
     if len(fitting) == 1:
+        _refuse_otherwise(fitting[0], wish, path)
         return fitting[0]
     there = listing([one.name for one in config.endpoints])
     which = (
@@ -99,6 +100,25 @@ def _known(wish: Wish, path: Path, config: Config | None) -> Endpoint | None:
             "`fencer setup config` shows, and run this again; or name another file with -c"
         )
     raise ConfigError(f"{path}: names several hypervisors: {there}. Say which with --name")
+
+
+def _refuse_otherwise(known: Endpoint, wish: Wish, path: Path) -> None:
+    """Refuse options that say other than a configuration that is there: it is never changed."""
+    groups = {f"pool:{wish.pool}"} if wish.pool else set()
+    for option, given, differs in (
+        ("--uri", wish.uri, isinstance(known, LibvirtEndpoint) and wish.uri != known.uri),
+        (
+            "--vboxmanage",
+            wish.vboxmanage,
+            isinstance(known, VirtualBoxEndpoint) and _words(wish) != [*known.command],
+        ),
+        ("--pool", wish.pool, groups != known.power.groups),
+        ("--no-power", not wish.power, not known.power.nobody),
+    ):
+        if given and differs:
+            raise ConfigError(
+                f"{option}: {path} is there and says otherwise. Change it there, or leave this out"
+            )
 
 
 def _words(wish: Wish) -> list[str]:

@@ -172,7 +172,8 @@ def _looked_for(person: Person) -> tuple[Path | None, str | None]:
         "A control-plane node to read it from by ssh (USER@HOST), or its file",
         "--from USER@HOST (a control-plane node) or --kubeconfig FILE",
     )
-    return (Path(answer).expanduser(), None) if Path(answer).expanduser().exists() else (None, answer)
+    file = Path(answer).expanduser()
+    return (file, None) if file.exists() or ("/" in answer and "@" not in answer) else (None, answer)
 
 
 def _copied(node: str, context: str | None, folder: Path) -> Path:

@@ -291,3 +291,11 @@ def test_a_host_with_a_certificate_of_its_own_is_left_to_the_person(setting, pve
     pve.put("ls", "echo /etc/pve/nodes/pve/pveproxy-ssl.pem")
     done = setting.named("--pve", "root@pve", "--no-hook")
     assert "pve: shows a certificate that was put there (pveproxy-ssl.pem)" in done.stdout, done.output
+
+
+@pytest.mark.parametrize("words", [("--no-power",), ("--uri", "test+unix:///default")])
+def test_what_says_other_than_the_configuration_is_refused_and_not_passed_over(setting, node, words):
+    setting.named("--uri", TEST_DRIVER)
+    refused = setting.named(*words)
+    assert refused.exit_code == 2
+    assert f"{words[0]}: {setting.path} is there and says otherwise" in refused.stderr
