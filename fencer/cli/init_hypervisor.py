@@ -116,9 +116,7 @@ def _refuse_otherwise(known: Endpoint, wish: Wish, path: Path) -> None:
         ("--no-power", not wish.power, not known.power.nobody),
     ):
         if given and differs:
-            raise ConfigError(
-                f"{option}: {path} is there and says otherwise. Change it there, or leave this out"
-            )
+            raise ConfigError(f"{option}: {path} is there and says otherwise. Change it there, or omit this")
 
 
 def _words(wish: Wish) -> list[str]:

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from fencer.errors import ConfigError, HypervisorError
@@ -66,7 +66,8 @@ class _EventLoop:
                 self._over.set()
             for thread in threading.enumerate():
                 if thread.name == name:
-                    thread.join(max(0.0, until_s - time.monotonic()))
+                    with suppress(KeyboardInterrupt):  # a second Ctrl-C, of a person who sees nothing happen
+                        thread.join(max(0.0, until_s - time.monotonic()))
 
 
 _EVENT_LOOP = _EventLoop()
