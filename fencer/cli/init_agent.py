@@ -126,7 +126,9 @@ def start(person: Person, path: Path, *, fits: bool, armed: bool) -> Iterator[st
         yield f"fencer watch{''.join(f' {one}' for one in _named(path))}   runs the agent"
         return
     if not systemd.is_there():
-        return  # named already
+        if not SYSTEMD.is_dir():  # else it is named already
+            yield f"fencer watch{''.join(f' {one}' for one in _named(path))}   runs the agent"
+        return
     if not fits or not SYSTEMD.is_dir() or os.geteuid() != 0:
         yield f"systemctl enable --now {unit}   starts it, once `fencer check` finds nothing that fails"
         return

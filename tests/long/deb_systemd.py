@@ -36,6 +36,7 @@ _SYSTEM = "systemd systemd-sysv dbus python3-libvirt"
 _APT = (
     "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends -o Dpkg::Options::=--force-confold"
 )
+_GUESTS = "test:///etc/fencer/guests.xml"
 _PORT = 19722
 _PATIENCE_S = 60.0
 _CRASHED = "Main process exited"
@@ -69,6 +70,7 @@ def _shell(system: NestedSystem, command: str) -> str:
 def _lives(host: Host, api: ControlPlane, package: Path) -> str:
     host.run(f"{_APT} install /root/{package.name}")
     expect(host.run("systemctl is-active fencer; systemctl is-enabled fencer", None), "inactive\ndisabled")
+    _is_set_up(host, api)
     _configure(host, api)
     host.run("fencer config check")
     host.run("systemctl enable --now fencer fencer@home")
@@ -95,11 +97,31 @@ def _lives(host: Host, api: ControlPlane, package: Path) -> str:
     )
 
 
+def _is_set_up(host: Host, api: ControlPlane) -> None:
+    """`fencer init`, as typed: it observes; again: nothing changes; armed by one word. Then all is as it was."""
+    host.write("/etc/fencer/guests.xml", GUESTS)
+    host.write("/root/admins.yaml", inline(api.kubeconfig()))
+    init = f"fencer init --uri {_GUESTS} --kubeconfig /root/admins.yaml --yes"
+    for told in ("/etc/fencer/config.yaml: written", "/etc/fencer/kubeconfig: is there already, and good"):
+        said = host.run(init)
+        if told not in said or "0 failures" not in said:
+            raise StepFailed(f"{init}: {said[-2000:]}")
+    expect(host.run("stat -c '%U %a' /etc/fencer/kubeconfig"), "fencer 600")
+    expect(host.run("grep -rl 'client-key-data' /etc/fencer /tmp /run /dev/shm 2>/dev/null", None), "")
+    host.wait_active()
+    host.wait_told("mode observe")
+    host.run("sed -i 's/^mode: observe/mode: armed/' /etc/fencer/config.yaml && systemctl reload fencer")
+    host.wait_told("mode armed")
+    host.run(
+        "systemctl disable --now fencer && rm /etc/fencer/config.yaml /etc/fencer/kubeconfig /root/admins.yaml"
+    )
+
+
 def _configuration(api: ControlPlane) -> dict[str, Any]:
     return {
         "mode": "observe",
         "kubernetes": {"kubeconfig": "/etc/fencer/kubeconfig"},
-        "hypervisors": [{"name": "kvm", "type": "libvirt", "uri": "test:///etc/fencer/guests.xml"}],
+        "hypervisors": [{"name": "kvm", "type": "libvirt", "uri": _GUESTS}],
         "web": {"listen": f"127.0.0.1:{_PORT}"},
     }
 
