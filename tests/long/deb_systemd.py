@@ -98,7 +98,7 @@ def _lives(host: Host, api: ControlPlane, package: Path) -> str:
 
 
 def _is_set_up(host: Host, api: ControlPlane) -> None:
-    """`fencer init`, as typed: it observes; again: nothing changes; armed by one word. Then all is as it was."""
+    """`fencer init`, as typed: it observes; again: nothing changes; armed by one word. Then it is undone."""
     host.write("/etc/fencer/guests.xml", GUESTS)
     host.write("/root/admins.yaml", inline(api.kubeconfig()))
     init = f"fencer init --uri {_GUESTS} --kubeconfig /root/admins.yaml --yes"
@@ -112,9 +112,8 @@ def _is_set_up(host: Host, api: ControlPlane) -> None:
     host.wait_told("mode observe")
     host.run("sed -i 's/^mode: observe/mode: armed/' /etc/fencer/config.yaml && systemctl reload fencer")
     host.wait_told("mode armed")
-    host.run(
-        "systemctl disable --now fencer && rm /etc/fencer/config.yaml /etc/fencer/kubeconfig /root/admins.yaml"
-    )
+    host.run("systemctl disable --now fencer")
+    host.run("rm /etc/fencer/config.yaml /etc/fencer/kubeconfig /root/admins.yaml")
 
 
 def _configuration(api: ControlPlane) -> dict[str, Any]:
