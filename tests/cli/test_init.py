@@ -299,3 +299,46 @@ def test_what_says_other_than_the_configuration_is_refused_and_not_passed_over(s
     refused = setting.named(*words)
     assert refused.exit_code == 2
     assert f"{words[0]}: {setting.path} is there and says otherwise" in refused.stderr
+
+
+def test_a_proxmox_secret_that_is_lost_is_replaced_only_where_that_is_asked_for(setting, pve, node):
+    words = ("--pve", "root@pve1", "--no-power", "--no-hook")
+    setting.named(*words)
+    secret = setting.path.with_name("proxmox-token")
+    lost = secret.read_text()
+    secret.unlink()
+    refused = setting.named("--pve", "root@pve1", "--no-hook")
+    assert refused.exit_code == 2, refused.output
+    assert f"{secret}: is not there" in refused.stderr
+    assert "run the same with --new-token" in refused.stderr
+    setting.named("--pve", "root@pve1", "--no-hook", "--new-token")
+    assert secret.read_text().strip()
+    assert secret.read_text() != lost
+
+
+def test_a_proxmox_host_of_another_cluster_gets_no_account_for_a_configuration_that_is_there(
+    setting, pve, node
+):
+    setting.named("--pve", "root@pve1", "--no-power", "--no-hook")
+    secret = setting.path.with_name("proxmox-token").read_text()
+    pve.says([{**CLUSTER[0], "name": "other"}, *CLUSTER[1:]])
+    refused = setting.named("--pve", "root@pve1", "--no-hook")
+    assert refused.exit_code == 2, refused.output
+    assert "its home is the cluster home, and this is the cluster other" in refused.stderr
+    assert setting.path.with_name("proxmox-token").read_text() == secret
+
+
+def test_two_configurations_in_one_folder_share_no_file(setting, node):
+    setting.named("--uri", TEST_DRIVER)
+    first = setting.path.with_name("kubeconfig").read_text()
+    setting.path = setting.path.with_name("home.yaml")
+    setting.named("--uri", TEST_DRIVER)
+    assert load(setting.path).kubernetes.kubeconfig == setting.path.with_name("home.kubeconfig")
+    assert setting.path.with_name("kubeconfig").read_text() == first
+
+
+def test_where_the_guests_are_not_known_no_configuration_is_written(setting, pve, node):
+    refused = setting.named("--pve", "root@pve1", "--no-hook")
+    assert refused.exit_code == 3, refused.output
+    assert "no configuration is written" in refused.stderr
+    assert not setting.path.exists()
