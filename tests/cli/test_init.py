@@ -17,8 +17,9 @@ from fencer.cli.main import cli
 from fencer.cli.wire import Wiring
 from fencer.config.load import load
 from fencer.errors import ConfigError
+from tests.controlplane.binaries import CONTROLLER_MANAGER, SCHEDULER
 from tests.setup.test_pve import ALONE, CLUSTER, Tools
-from tests.support.controlplane import ControlPlane
+from tests.support.controlplane import ControlPlane, running_control_plane
 from tests.support.guests import libvirt_binding
 
 TEST_DRIVER = "test:///default"
@@ -48,6 +49,15 @@ class Setting:
     def named(self, *words, **others):
         """Name all that would have to be asked for, and agree."""
         return self.init("--kubeconfig", self.admins, "--yes", *words, **others)
+
+
+@pytest.fixture(scope="module")
+def bare_api(tmp_path_factory):
+    """One of its own, with nothing of fencer's in it: what init makes stays, and binds everybody."""
+    with running_control_plane(tmp_path_factory.mktemp("init-api")) as running:
+        running.stop_component(CONTROLLER_MANAGER)
+        running.stop_component(SCHEDULER)
+        yield running
 
 
 def put_node(bare_api, name):
