@@ -13,9 +13,9 @@ from fencer.cli.init_agent import arming, give_to_fencer, make_service, run_chec
 from fencer.cli.init_config import Plan, configured, own_file, refuse_what_would_fail
 from fencer.cli.init_hooks import hooks
 from fencer.cli.init_hypervisor import chosen
-from fencer.cli.init_kubernetes import Asked, administrator, grant, own_kubeconfig, wait_for_leases
+from fencer.cli.init_kubernetes import administrator, grant, own_kubeconfig, wait_for_leases
 from fencer.cli.init_nodes import Matched, guests_of_nodes
-from fencer.cli.init_wish import HERE, TYPES, Chosen, Wish
+from fencer.cli.init_wish import HERE, TYPES, Asked, Chosen, Wish
 from fencer.cli.options import READ_LATER, config_option, yes_option
 from fencer.cli.render import clean, say, table
 from fencer.cli.wire import Wiring, is_missing

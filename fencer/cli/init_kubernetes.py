@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from fencer.cli.asked import Person
+from fencer.cli.init_wish import Asked, refuse_servers
 from fencer.cli.render import clean, complain
 from fencer.cli.setup_kubernetes import HOUR_S, HOURS, bound_before, made_for, tried
 from fencer.cli.wire import Wiring
@@ -61,23 +61,6 @@ class Admin:
         return knows_policies(self.info.version)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What was said on the command line about the cluster.
-
-    Attributes:
-        kubeconfig: An administrator's; None: look for one.
-        node: The control-plane node to read it from, as ssh takes it.
-        context: Which of its contexts.
-        servers: URLs for fencer; empty: ask the cluster.
-    """
-
-    kubeconfig: Path | None = None
-    node: str | None = None
-    context: str | None = None
-    servers: tuple[str, ...] = ()
-
-
 def administrator(wiring: Wiring, person: Person, asked: Asked, folder: Path) -> Admin:
     """Find an administrator's kubeconfig that leads into the cluster.
 
@@ -91,7 +74,7 @@ def administrator(wiring: Wiring, person: Person, asked: Asked, folder: Path) ->
         ConfigError: there is none, or it cannot be used.
         ClusterError: it leads nowhere.
     """
-    _refuse_servers(asked.servers)
+    refuse_servers(asked.servers)
     if asked.kubeconfig is not None and asked.node is not None:
         raise ConfigError("--kubeconfig and --from exclude each other")
     kubeconfig, node, context, servers = asked.kubeconfig, asked.node, asked.context, asked.servers
@@ -114,16 +97,6 @@ def administrator(wiring: Wiring, person: Person, asked: Asked, folder: Path) ->
             "reads it there, --server https://ADDRESS:6443 says where it leads from here"
         ) from error
     return Admin(settings, source, info, len(found.views), _answering(settings, info, servers))
-
-
-def _refuse_servers(servers: Sequence[str]) -> None:
-    for server in servers:
-        if not server.startswith("https://"):
-            raise ConfigError(f"--server: {printable(server)!r} must begin with https://: a token goes there")
-        try:
-            urlsplit(server).port  # noqa: B018 - it raises
-        except ValueError as error:
-            raise ConfigError(f"--server: {printable(server)!r}: {error}") from error
 
 
 def _leads_here(settings: ClusterSettings) -> bool:

@@ -1,15 +1,18 @@
-"""What `fencer init` is asked for about a hypervisor, and what comes of that: plain values."""
+"""What `fencer init` is asked for, and what comes of that: plain values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from fencer.cli.options import DEFAULT_CONFIG
 from fencer.cli.render import clean
 from fencer.config.settings import Endpoint
+from fencer.core.text import printable
+from fencer.errors import ConfigError
 
 TYPES = ("proxmox", "libvirt", "virtualbox")
 HERE = "qemu:///system"
@@ -94,3 +97,35 @@ def may_power(wish: Wish, known: Endpoint | None) -> str:
     if not wish.power:
         return "no guest: paused ones are left alone"
     return f"the guests of {f'pool {clean(wish.pool)}' if wish.pool else 'these nodes'}, once it is armed"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was said on the command line about the cluster.
+
+    Attributes:
+        kubeconfig: An administrator's; None: look for one.
+        node: The control-plane node to read it from, as ssh takes it.
+        context: Which of its contexts.
+        servers: URLs for fencer; empty: ask the cluster.
+    """
+
+    kubeconfig: Path | None = None
+    node: str | None = None
+    context: str | None = None
+    servers: tuple[str, ...] = ()
+
+
+def refuse_servers(servers: Sequence[str]) -> None:
+    """Refuse what cannot be the URL of an API server.
+
+    Raises:
+        ConfigError: one cannot.
+    """
+    for server in servers:
+        if not server.startswith("https://"):
+            raise ConfigError(f"--server: {printable(server)!r} must begin with https://: a token goes there")
+        try:
+            urlsplit(server).port  # noqa: B018 - it raises
+        except ValueError as error:
+            raise ConfigError(f"--server: {printable(server)!r}: {error}") from error

@@ -12,7 +12,8 @@ import yaml
 from click.testing import CliRunner
 
 from fencer.cli.asked import Person
-from fencer.cli.init_kubernetes import Asked, administrator, own_kubeconfig
+from fencer.cli.init_kubernetes import administrator, own_kubeconfig
+from fencer.cli.init_wish import Asked
 from fencer.cli.main import cli
 from fencer.cli.wire import Wiring
 from fencer.config.load import load
