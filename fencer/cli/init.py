@@ -214,7 +214,9 @@ def _set_up(wiring: Wiring, person: Person, plan: Plan, *, drain: bool) -> Match
         say(f"Lease of {listing([one.identity for one in told.leases])}: {applied}")
         wait_for_leases(wiring, plan.own, [one.name for one in told.leases])
     complain_of_silence(told, "fencer init")
-    secrets = [file for file in plan.files if file.suffix != ".pem"]
+    # Only beside the configuration: what that names elsewhere may be anybody's.
+    beside_it = [file for file in plan.files if file.parent == plan.path.parent]
+    secrets = [file for file in beside_it if file.suffix != ".pem"]
     for line in give_to_fencer(secrets, libvirt=plan.hypervisor.keys.get("uri") == HERE):
         say(line)
     return matched

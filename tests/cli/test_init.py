@@ -259,6 +259,18 @@ def test_a_nodes_kubeconfig_comes_over_ssh_and_leads_to_the_node(setting, node, 
     assert load(setting.path).kubernetes.kubeconfig == setting.path.with_name("kubeconfig")
 
 
+def test_a_node_without_a_kubeconfig_is_told_with_where_was_looked(setting, monkeypatch):
+    tools = setting.folder / "bin"
+    tools.mkdir()
+    (tools / "ssh").write_text("#!/bin/sh\nexit 3\n")  # as the shell that looks there ends
+    (tools / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    refused = setting.init("--from", "root@cp", "--uri", TEST_DRIVER, "--yes")
+    assert refused.exit_code == 2
+    assert "root@cp: no kubeconfig there that this user may read" in refused.stderr
+    assert "/etc/rancher/k3s/k3s.yaml" in refused.stderr
+
+
 def test_a_machine_with_neither_is_told_both_ways(setting, monkeypatch):
     monkeypatch.setattr("fencer.setup.surroundings.PLACES", ())
     refused = setting.init("--uri", TEST_DRIVER, "--yes")

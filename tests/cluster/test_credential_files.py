@@ -9,9 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from fencer.cluster import temporary
+from fencer.cluster.client import Connection
 from fencer.cluster.credentials import files_with_secrets, load_credentials
+from fencer.cluster.requests import get
 from fencer.cluster.settings import ClusterSettings
-from fencer.errors import ConfigError
+from fencer.errors import ClusterDenied, ConfigError
 
 OTHER = {"client-key": "/others.key"}
 
@@ -92,3 +95,32 @@ def test_root_runs_no_program_that_another_users_kubeconfig_names(tmp_path, key)
     os.chown(file, 65534, 65534)
     with pytest.raises(ConfigError, match=rf"names a program to run \({key}\), and belongs to user 65534"):
         load_credentials(ClusterSettings(file), SimpleNamespace())
+
+
+def test_a_token_that_cannot_be_sent_is_refused_and_never_shown(tmp_path):
+    """A file of a token that ends in a line break; the HTTP library's own error would show all of it."""
+    (tmp_path / "token").write_text("se\ncret")
+    (tmp_path / "kubeconfig").write_text(
+        json.dumps(
+            {
+                "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}],
+                "users": [{"name": "u", "user": {"tokenFile": str(tmp_path / "token")}}],
+                "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+                "current-context": "x",
+            }
+        )
+    )
+    settings = ClusterSettings(tmp_path / "kubeconfig", unauthenticated=True)
+    with pytest.raises(ClusterDenied, match="the token has a line break") as told:
+        Connection(settings, lambda _s: None).read("get nodes", get("/api/v1/nodes"))
+    assert "cret" not in str(told.value)
+
+
+def test_what_the_client_wrote_down_is_gone_before_a_process_becomes_another(tmp_path, monkeypatch):
+    from kubernetes.config import kube_config  # noqa: PLC0415 - heavy
+
+    file = tmp_path / "key"
+    file.write_text("a private key")
+    monkeypatch.setattr(kube_config, "_temp_files", {"content": str(file)})
+    temporary.remove_all()
+    assert not file.exists()
