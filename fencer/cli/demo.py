@@ -5,29 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import click
 
 from fencer.cli import completing
 from fencer.cli.render import Cell, clean, paragraph, say, table, tell
+from fencer.cli.stage_agent import StageAgent
 from fencer.cli.story import board, ending, ending_alone, is_aside, line
 from fencer.cli.wire import Wiring
-from fencer.core.policy import Mode
 from fencer.core.text import near
-from fencer.errors import ClusterError
-from fencer.ports import Election, Viewer
-from fencer.reporting.journal import JournalReporter
-from fencer.reporting.several import SeveralReporters
-from fencer.runtime.answers import Answers
-from fencer.runtime.election import Campaigns
-from fencer.runtime.reconcile import Agent, Pass
-from fencer.runtime.watch import sight
-from fencer.runtime.world import World
-from fencer.simulation.clock import EPOCH
 from fencer.simulation.scenarios import SCENARIOS, Scenario
-from fencer.simulation.stage import Stage, StagePorts
+from fencer.simulation.stage import Stage
 
 DEFAULT, TRAP = "vm-paused", "nic-off"
 CALLED_AS = "FENCER_DEMO_CALLED_AS"
@@ -103,74 +93,6 @@ def demo(  # noqa: PLR0913 - one for each option
         as_expected = _tell(playback, story, seed, alone=alone)
     if not as_expected:
         raise click.exceptions.Exit(1)
-
-
-class StageAgent(Agent):
-    """The agent as `fencer watch` runs it: each pass is shown, to its part in the election.
-
-    Args:
-        ports: What it gets on the stage.
-        viewers: To whom else passes are shown.
-    """
-
-    def __init__(self, ports: StagePorts, *viewers: Viewer) -> None:
-        self._stage_world = world_of(ports)
-        super().__init__(self._stage_world, ports.policy, ports.rules, by="fencer@demo")
-        election = self._stage_world.election
-        parts: tuple[Viewer, ...] = (election,) if isinstance(election, Campaigns) else ()
-        self._viewers = (*viewers, *parts, *_answers(ports))
-
-    def tick(self, *args: Any, **options: Any) -> Pass:
-        """Make a pass, and show it; see `Agent.tick`."""
-        try:
-            done = super().tick(*args, **options)
-        except ClusterError as error:
-            for viewer in self._viewers:
-                viewer.failed(str(error))
-            raise
-        for viewer in self._viewers:
-            viewer.passed(sight(done, self._stage_world))
-        return done
-
-
-def world_of(ports: StagePorts) -> World:
-    """Return what an agent on the stage works through; where it has a disk, it keeps a journal."""
-    world = World(
-        ports.cluster,
-        ports.hypervisors,
-        ports.asker,
-        ports.clock,
-        ports.reporter,
-        witnesses=ports.witnesses,
-        leases=ports.leases,
-        election=_election(ports),
-        requests=ports.requests,
-    )
-    if ports.journal is None:
-        return world
-    keeps = JournalReporter(ports.journal, ports.asker, ports.clock.now_s, lambda: EPOCH)
-    return replace(world, reporter=SeveralReporters(ports.reporter, keeps), recorder=keeps)
-
-
-def _election(ports: StagePorts) -> Election | None:
-    """Let an agent on the stage campaign beside its passes; None: it only observes, or takes one command."""
-    beside, leases = ports.beside, ports.leases
-    if beside is None or leases is None or ports.policy.mode is not Mode.ARMED:
-        return None
-    campaigns = Campaigns(leases, ports.hypervisors, beside.asker, ports.clock, ports.holder, beside.utc)
-    for step in campaigns.steps():
-        beside.again(step)
-    return campaigns
-
-
-def _answers(ports: StagePorts) -> tuple[Answers, ...]:
-    """Let an agent on the stage answer those who ask, beside its passes; empty: it only observes."""
-    if ports.beside is None or ports.requests is None or ports.policy.mode is not Mode.ARMED:
-        return ()
-    cluster = ports.cluster
-    answers = Answers(ports.requests, ports.reporter, ports.clock.now_s, lambda name: cluster.fact(name).node)
-    ports.beside.again(answers.step)
-    return (answers,)
 
 
 def _list() -> None:

@@ -15,7 +15,7 @@ from fencer.simulation.stage import Stage, Summary
 from fencer.simulation.timeline import StageEvent
 from fencer.wording.reasons import TEXTS
 
-COLOURS = {"world": BAD, "kubernetes": "blue", "pods": GOOD, "fencer": DOUBTFUL}
+COLOURS = {"world": BAD, "person": "cyan", "kubernetes": "blue", "pods": GOOD, "fencer": DOUBTFUL}
 WHO_WIDTH = max(map(len, COLOURS))
 
 ASIDE = frozenset(

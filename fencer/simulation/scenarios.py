@@ -18,6 +18,7 @@ from fencer.simulation.stories import (
     moves,
     patience,
     returns,
+    stops,
     traps,
     witnesses,
 )
@@ -26,7 +27,7 @@ __all__ = ["ARMED", "SCENARIOS", "Scenario", "incident"]
 
 SCENARIOS: dict[str, Scenario] = {
     story.name: story
-    for room in (deaths, traps, witnesses, hosts, moves, returns, claims, agents, patience)
+    for room in (stops, deaths, traps, witnesses, hosts, moves, returns, claims, agents, patience)
     for story in vars(room).values()
     if isinstance(story, Scenario)
 }

@@ -23,6 +23,21 @@ class IncidentSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandSummary:
+    """What became of a command that somebody typed.
+
+    Attributes:
+        words: What was typed after ``fencer``.
+        done: It did what it was asked for; otherwise it refused, or failed.
+        text: What it said in the end.
+    """
+
+    words: str
+    done: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """How a story ended.
 
@@ -45,6 +60,7 @@ class Summary:
         breaches: Steps that gave something away, or cut somebody off, who lived.
         as_expected: It ended as the scenario expects of fencer. None: played without.
         incidents: One by one.
+        commands: What people typed, in the order in which it ended.
     """
 
     scenario: str
@@ -65,6 +81,7 @@ class Summary:
     as_expected: bool | None
     duration_s: float
     incidents: tuple[IncidentSummary, ...]
+    commands: tuple[CommandSummary, ...] = ()
 
     def sentence(self) -> str:
         """Return the last line of the story."""
@@ -83,5 +100,7 @@ class Summary:
             what = f"fenced in {self.seconds_to_fence:.0f} s, {ready}{kept}"
         elif self.refused_reason is not None:
             what = f"refused: {self.refused_reason}"
+        elif self.commands:
+            what = "; ".join(f"fencer {one.words}: {one.text}" for one in self.commands) + f"; {ready}"
         stuck = f" · pods stuck {self.pods_stuck}" if self.pods_stuck else ""
         return f"{what} · pods moved {self.pods_moved}{stuck} · double writers {self.double_writers}"
