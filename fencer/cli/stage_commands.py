@@ -9,8 +9,8 @@ from fencer.cli.endless import refusal
 from fencer.cli.outlook import in_words
 from fencer.cli.plan import SAYS, node_line
 from fencer.cli.progress import Progress
-from fencer.core.identity import Rules
 from fencer.core.done import Done
+from fencer.core.identity import Rules
 from fencer.core.model import Decision, Deed, Intent, NodeView, Verdict, Word
 from fencer.core.policy import Policy
 from fencer.core.text import age
@@ -113,7 +113,7 @@ class Command:
                 )
                 for node in self._nodes()
             ],
-            "drained",
+            "drained in {}; it stays cordoned",
         )
 
     def shutdown(self) -> Obeyed:
@@ -128,13 +128,16 @@ class Command:
         options, tell = ShutdownOptions(self._options, PLANNED_S), self._by_hand.step
         make = partial(ShutdownTurn, self._world, self._agent, self._policy)
         return self._see_through(
-            [make(node, options, tell) for node in self._nodes()], "shut down, and proven off,"
+            [make(node, options, tell) for node in self._nodes()],
+            "shut down in {}, and proven off; it stays cordoned",
         )
 
     def start(self) -> Obeyed:
         """Do what `fencer start` does."""
         make = partial(StartTurn, self._world, self._agent, self._policy)
-        return self._see_through([make(node, PLANNED_S) for node in self._nodes()], "back", ordered=False)
+        return self._see_through(
+            [make(node, PLANNED_S) for node in self._nodes()], "back in {}", ordered=False
+        )
 
     @property
     def _terms(self) -> Terms:
@@ -165,7 +168,7 @@ class Command:
         if elsewhere(nodes, self._agent.observer.look().nodes.values()):
             campaign.prepare()
         if campaign.run():
-            return Obeyed(done=True, text=f"{done} in {age(round(clock.now_s() - began_s))}")
+            return Obeyed(done=True, text=done.format(age(round(clock.now_s() - began_s))))
         failed = (f"{turn.node.name}: {turn.failed}" for turn in turns if turn.failed)
         return Obeyed(done=False, text="; ".join(failed) or campaign.stuck)
 

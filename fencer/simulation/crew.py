@@ -248,9 +248,10 @@ class Crew:
                 obeyed = cast("Obeying", self._agent(ports)).obey(fault.words)
             except ClusterError as error:
                 obeyed = Obeyed(done=False, text=str(error))
-            self.commands.append(CommandSummary(fault.words, obeyed.done, obeyed.text))
+            ended = CommandSummary(fault.words, obeyed.done, obeyed.text)
+            self.commands.append(ended)
             if obeyed.text:
-                told = {"words": fault.words, "done": obeyed.done}
+                told = {"words": fault.words, "done": obeyed.done, "looks": ended.looks}
                 self._simulation.timeline.tell("fencer", fault.target, "answered", obeyed.text, **told)
 
         self._simulation.clock.spawn(obey)

@@ -85,7 +85,8 @@ class StageReporter:
 
     def step(self, node: str, what: str, detail: str) -> None:
         """Tell a step of a command, as whoever typed it sees it."""
-        self._timeline.tell("fencer", node, "step", f"{what}: {detail}", step=what, **self.who)
+        text = what if what == detail else f"{what}: {detail}"
+        self._timeline.tell("fencer", node, "step", text, step=what, **self.who)
 
     def _note(self, node: str, decision: Decision) -> None:
         self._close(node)

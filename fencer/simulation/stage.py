@@ -117,6 +117,7 @@ class Stage:
             duration_s=round(self.simulation.clock.now_s() - self.simulation.timeline.began_s, 1),
             incidents=incidents,
             commands=self._commands,
+            most_down=max((one.most_down for one in self.tally.incidents if one.planned), default=None),
         )
 
     @property
@@ -142,7 +143,7 @@ class Stage:
     def _let_happen(self, fault: Fault) -> None:
         node = self._node_of(fault.target) if fault.death else None
         if node is not None:
-            self.tally.begin(node)
+            self.tally.begin(node, planned=fault.what is What.TYPED)
         if fault.what in OF_AGENTS:
             if self._crew is not None:
                 self._crew.befall(fault)
