@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -180,11 +181,9 @@ def _tell(playback: Playback, story: Scenario, stage: Stage, seed: int) -> bool:
 
 def _next(story: Scenario) -> tuple[str, str]:
     """Return the story that comes next, and what it is: along the tour, and from elsewhere into it."""
-    if story in TOUR[:-1]:
-        following = TOUR[TOUR.index(story) + 1].name
-    else:
-        following = TRAP if story.fenced else DEFAULT
-    return following, LEADS_TO[following]
+    after = {one.name: following.name for one, following in pairwise(TOUR)}
+    name = after.get(story.name, TRAP if story.fenced else DEFAULT)
+    return name, LEADS_TO[name]
 
 
 def _chapter(playback: Playback, stage: Stage, title: str) -> bool:

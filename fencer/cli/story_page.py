@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from fencer.cli.render import clean, say
 from fencer.cli.report import STDOUT, as_page, require_writable, write
@@ -54,7 +54,7 @@ class StoryPage:
     def __call__(self, ports: StagePorts) -> StageAgent:
         """Build an agent that keeps what it does, in one more session."""
         session, by = f"{next(self._lives):08x}", self._name(ports)
-        asker = ports.asker if ports.journal is not None else _AtOnce(ports.asker)
+        asker = ports.asker if ports.journal is not None else cast("Asker", _AtOnce(ports.asker))
         kept = _Kept(lambda row: self._rows.append((session, by, row)), ports.journal)
         return StageAgent(replace(ports, journal=kept, asker=asker))
 

@@ -10,7 +10,7 @@ from fencer.simulation.objects import ApiNode, ApiObject, ApiPod
 
 @dataclass(slots=True)
 class Incident:
-    """One death, or what looked like one, or a planned stop. Times in seconds of the story; None: it did not happen.
+    """One death, or what looked like one, or a planned stop. Times in seconds of the story; None: never.
 
     Attributes:
         node: Whose.

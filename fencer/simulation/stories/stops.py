@@ -34,10 +34,10 @@ SHUTDOWN = Scenario(
     title="A VM is shut down on purpose, and started again",
     story=(
         f"{BUDGET}",
-        "lets two of them be away. The host of k8s-2 needs new memory, and somebody types `fencer shutdown",
-        "k8s-2`: its pods move while the node still lives, then the VM is asked to shut down, and fencer",
-        "proves that it is off. Half a minute later Kubernetes calls the node NotReady; the agent that watches",
-        "keeps still, for nothing is left to fence. `fencer start k8s-2` brings it all back.",
+        "lets two of them be away. Somebody types `fencer shutdown k8s-2`: its pods move while the node",
+        "still lives, then its VM is asked to shut down, and fencer proves that it is off. When Kubernetes",
+        "calls the node NotReady, the agent that watches keeps still, for nothing is left to fence. `fencer",
+        "start k8s-2` brings it back.",
     ),
     script=(
         Fault(30.0, What.TYPED, "k8s-2", words="shutdown k8s-2", death=True),
