@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fencer.cli import completing, living
+from fencer.cli.playing import events
 from fencer.cli.render import clean, say, table
 from fencer.cli.stage_agent import StageAgent
 from fencer.cli.story import PAGE, board, clock, ending, ending_alone, is_aside, is_turn, line, prose
@@ -136,7 +137,7 @@ def _page(story: Scenario, file: str) -> StoryPage:
 
 
 def _tell_nothing(stage: Stage) -> bool:
-    for _ in stage.play():
+    for _ in events(stage):
         pass
     return stage.summary().as_expected is not False
 
@@ -152,7 +153,7 @@ def _list() -> None:
 
 
 def _tell_json(stage: Stage) -> bool:
-    for event in stage.play():
+    for event in events(stage):
         about: dict[str, Any] = {"t_s": event.t_s, "actor": event.actor, "node": event.node}
         click.echo(json.dumps({**about, **event.data, "text": event.text}))
     summary = stage.summary()
@@ -194,7 +195,7 @@ def _chapter(playback: Playback, stage: Stage, title: str) -> bool:
         say(text)
     width = max(map(len, stage.simulation.nodes))
     told_s = 0.0
-    for event in stage.play():
+    for event in events(stage):
         if is_aside(event) and not playback.verbose:
             continue
         _rest(playback, told_s, event.t_s)

@@ -5,7 +5,7 @@ This room knows no agent: the caller passes a function that builds one from `Sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 
 from fencer.core.model import Reason
@@ -71,7 +71,9 @@ class Stage:
         self._waiting = [fault for fault in script if fault.cue is not None]
         self.simulation.api.watchers.append(self._hear_cue)
 
-    def play(self, over: Callable[[], bool] = lambda: True, bound_s: float = 0.0) -> Iterator[StageEvent]:
+    def play(
+        self, over: Callable[[], bool] = lambda: True, bound_s: float = 0.0
+    ) -> Generator[StageEvent, None, None]:
         """Let the story happen, and tell it line by line.
 
         Args:

@@ -61,7 +61,7 @@ def test_an_order_for_another_run_is_told_as_not_given():
     [
         (
             "frozen-endpoint",
-            "fenced in 54 s (1 of 2 nodes; k8s-4 refused, because its hypervisor does not answer)",
+            "fenced in 54 s (1 of 2 nodes; k8s-4 refused, because its hypervisor does not answer",
         ),
         ("brake", "fenced in 258 s (3 of 3 nodes) · all pods Ready again in 269 s pods moved"),
         ("vm-stopped", "fenced in 51 s · all pods"),
