@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from importlib.metadata import version
 from typing import Any
 
-from fencer import DISTRIBUTION
 from fencer.cli.stage_commands import VERBS, Command, StepTeller
 from fencer.core.policy import Mode
 from fencer.errors import ClusterError
@@ -44,18 +42,12 @@ class StageAgent(Agent):
         """Do what somebody types after ``fencer``; see `fencer.simulation.crew.Obeying`."""
         ports, by_hand = self._ports, self._ports.by_hand
         assert by_hand is not None  # noqa: S101 - the stage lets nobody else obey
-        verb, *nodes = words.split()
+        verb = words.split(maxsplit=1)[0]
         world = self._stage_world
         if verb != "fence":  # that one is told as the agent's own decisions are
             world = replace(world_of(ports, StepTeller(by_hand)), evictor=by_hand.evictor)
-        kept = world.recorder if isinstance(world.recorder, JournalReporter) else None
-        if kept is not None:
-            kept.began(verb, version(DISTRIBUTION), ports.policy, tuple(world.hypervisors))
-            kept.asked(words, tuple(nodes), {})
-        obeyed = VERBS[verb](Command(world, ports.policy, ports.rules, by_hand, nodes))
-        if kept is not None:
-            kept.ended(0 if obeyed.done else 1)
-        return obeyed
+        command = Command(world, ports.policy, ports.rules, by_hand, words)
+        return command.ended(VERBS[verb](command))
 
     def tick(self, *args: Any, **options: Any) -> Pass:
         """Make a pass, and show it; see `Agent.tick`."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 
+from fencer import DISTRIBUTION
 from fencer.cli.endless import refusal
 from fencer.cli.outlook import in_words
 from fencer.cli.plan import SAYS, node_line
 from fencer.cli.progress import Progress
+from fencer.cli.wire import Quiet
 from fencer.core.done import Done
 from fencer.core.identity import Rules
 from fencer.core.model import Decision, Deed, Intent, NodeView, Verdict, Word
@@ -25,13 +29,14 @@ from fencer.planned.plan.judge import plan
 from fencer.planned.plan.words import Severity
 from fencer.planned.turns import DrainTurn, ShutdownOptions, ShutdownTurn, StartTurn, Turn
 from fencer.ports.inventory import Inventory
+from fencer.reporting.journal import JournalReporter
 from fencer.runtime.reconcile import Agent
-from fencer.runtime.world import World
+from fencer.runtime.world import NoRecord, World
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.crew import ByHand, Obeyed
 from fencer.wording.reasons import says
 
-BY = f"person@desk{BY_HAND}"
+BY = f"person@demo{BY_HAND}"
 """Who types."""
 FENCE_S = 90.0
 """How long `fencer fence` waits for what only time can bring."""
@@ -73,18 +78,22 @@ class Command:
         policy: How careful to be.
         rules: What the configuration says of identity.
         by_hand: What only commands need.
-        nodes: The nodes that were typed.
+        words: What was typed after ``fencer``: a verb, and nodes.
     """
 
-    def __init__(
-        self, world: World, policy: Policy, rules: Rules, by_hand: ByHand, nodes: Sequence[str]
-    ) -> None:
-        self._world, self._policy, self._by_hand, self._names = world, policy, by_hand, tuple(nodes)
+    def __init__(self, world: World, policy: Policy, rules: Rules, by_hand: ByHand, words: str) -> None:
+        self._world, self._policy, self._rules, self._by_hand = world, policy, rules, by_hand
+        self._words = words
+        self._verb, *names = words.split()
+        self._names = tuple(names)
+        self._journal = world.recorder if isinstance(world.recorder, JournalReporter) else None
+        self._begun = False
         self._agent = Agent(world, policy, rules, by=BY)
         self._options = DrainOptions(timeout_s=PLANNED_S)
 
     def fence(self) -> Obeyed:
         """Do what `fencer fence` does: its decisions tell it all."""
+        self._begin()
         [name] = self._names
         judged = self._agent.pursue(name, Intent.FENCE, Word(), FENCE_S)
         return Obeyed(done=judged.decision.verdict is Verdict.FENCED, text="")
@@ -118,8 +127,10 @@ class Command:
 
     def shutdown(self) -> Obeyed:
         """Do what `fencer shutdown` does."""
+        unheard = replace(self._world, reporter=Quiet(), recorder=NoRecord())
+        looker = Agent(unheard, self._policy, self._rules, by=BY)
         for name in self._names:
-            decision = self._agent.step(name, Intent.SHUTDOWN, Word(), act=False).decision
+            decision = looker.step(name, Intent.SHUTDOWN, Word(), act=False).decision
             if decision.verdict is Verdict.REFUSE:
                 return Obeyed(done=False, text=f"refused: {says(decision)}")
         refused = self._foresee()
@@ -138,6 +149,21 @@ class Command:
         return self._see_through(
             [make(node, PLANNED_S) for node in self._nodes()], "back in {}", ordered=False
         )
+
+    def ended(self, how: Obeyed) -> Obeyed:
+        """Keep how it has ended, if it had begun: refused beforehand, it is not kept, nor are looks."""
+        if self._journal is not None and self._begun:
+            self._journal.ended(0 if how.done else 1)
+        return how
+
+    def _begin(self) -> None:
+        """Keep what a person has asked for, before anything is done."""
+        self._begun = True
+        if self._journal is not None:
+            self._journal.began(
+                self._verb, version(DISTRIBUTION), self._policy, tuple(self._world.hypervisors)
+            )
+            self._journal.asked(self._words, self._names, {})
 
     @property
     def _terms(self) -> Terms:
@@ -160,6 +186,7 @@ class Command:
         return ""
 
     def _see_through(self, turns: Sequence[Turn], done: str, *, ordered: bool = True) -> Obeyed:
+        self._begin()
         clock, tell = self._world.clock, self._by_hand.step
         campaign = Campaign(
             self._world, turns, 1, tell, drain=self._options, patience_s=PLANNED_S, ordered=ordered

@@ -36,7 +36,7 @@ ASIDE = frozenset(
     }
 )
 """Decisions that only link two lines of the story, unless they are refusals."""
-ASIDE_STEPS = frozenset({"to go", "runs", "off", "waiting", "drained", "back", "ready"})
+ASIDE_STEPS = frozenset({"to go", "off", "waiting", "drained", "back", "ready"})
 """Steps of a command that say what another line says, too."""
 
 _TYPED = re.compile(r"`[^`]+`")

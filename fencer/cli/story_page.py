@@ -10,10 +10,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar, cast
 
-from fencer.cli.render import clean, say
+from fencer.cli.render import say
 from fencer.cli.report import STDOUT, as_page, require_writable, write
 from fencer.cli.stage_agent import StageAgent
 from fencer.cli.stage_commands import BY
+from fencer.cli.story import prose
 from fencer.core.election import holder_name
 from fencer.core.text import count
 from fencer.errors import JournalError
@@ -81,9 +82,12 @@ class StoryPage:
             )
         shown = max(found, key=_weight)
         write(self._file, lambda: as_page(told_of(shown, written, around(shown, rows))), quietly=quietly)
-        if len(found) > 1 and self._file != STDOUT:
-            others = count(len(found) - 1, "other incident")
-            say(f"It tells of one on {clean(shown.node)}; the story has {others}.", err=quietly)
+        if self._file != STDOUT and not quietly:
+            began = EPOCH + timedelta(seconds=stage.simulation.timeline.began_s)
+            others = f" The story has {count(len(found) - 1, 'other incident')}." if len(found) > 1 else ""
+            about = f"It tells of {shown.node}; there the story begins at {began:%H:%M:%S}.{others}"
+            for text in prose(about):
+                say(text)
 
     def _keep(self, file: Path) -> None:
         """Write the rows to a journal, in the order in which they were put."""

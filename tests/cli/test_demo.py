@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+from dataclasses import replace
 
 import click
 import pytest
@@ -12,6 +13,8 @@ from click.testing import CliRunner
 from fencer.cli.main import cli
 from fencer.cli.playing import events
 from fencer.cli.stage_agent import StageAgent
+from fencer.cli.story_page import StoryPage
+from fencer.errors import JournalError
 from fencer.simulation.scenarios import GROUPS, SCENARIOS, TOUR
 from fencer.simulation.stage import Stage
 from tests.cli.lab import Lab
@@ -298,4 +301,17 @@ def test_a_folder_that_goes_while_the_story_is_told_is_one_line_and_no_success(t
 
 def test_other_incidents_of_a_story_are_named(file):
     told = Lab().run("demo", "vm-paused", "--html", str(file)).output
-    assert told.endswith("It tells of one on k8s-2; the story has 1 other incident.\n")
+    assert " ".join(told.splitlines()[-3:]) == (
+        f"written: {file} "
+        "It tells of k8s-2; there the story begins at 00:00:13. The story has 1 other incident."
+    )
+
+
+def test_of_a_story_without_an_incident_there_is_no_page_and_that_is_said(file):
+    calm = replace(SCENARIOS["vm-stopped"], script=(), duration_s=30.0)
+    page = StoryPage(calm, str(file))
+    stage = Stage(calm, page)
+    list(stage.play())
+    with pytest.raises(JournalError, match="vm-stopped: no page: in this story fencer did nothing"):
+        page.write(stage)
+    assert not file.exists()

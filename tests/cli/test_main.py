@@ -14,7 +14,7 @@ from fencer.core.model import Reason
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab
 
-HEAVY = ("kubernetes", "libvirt", "pydantic", "yaml", "tenacity", "urllib3")
+HEAVY = ("jinja2", "kubernetes", "libvirt", "pydantic", "sqlite3", "tenacity", "urllib3", "yaml")
 
 
 def every_command():
@@ -53,7 +53,9 @@ def test_a_list_of_commands_tells_each_whole(words):
     assert "..." not in Lab().run(*words, "--help").output.partition("Commands:")[2]
 
 
-@pytest.mark.parametrize("words", [["--help"], ["demo", "nic-off"], ["demo", "-o", "json"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["--help"], ["demo", "nic-off"], ["demo", "drain"], ["demo", "-o", "json"]], ids=" ".join
+)
 def test_what_a_newcomer_runs_first_imports_nothing_heavy(words):
     """A bare install without libraries that work must be enough, and it must be quick."""
     code = (
