@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from fencer.cli.stage_commands import VERBS, Command, StepTeller
 from fencer.core.policy import Mode
 from fencer.errors import ClusterError
 from fencer.ports import Election, Reporter, Viewer
@@ -40,6 +39,12 @@ class StageAgent(Agent):
 
     def obey(self, words: str) -> Obeyed:
         """Do what somebody types after ``fencer``; see `fencer.simulation.crew.Obeying`."""
+        from fencer.cli.stage_commands import (  # noqa: PLC0415 - all of planned stops, for a few stories
+            VERBS,
+            Command,
+            StepTeller,
+        )
+
         ports, by_hand = self._ports, self._ports.by_hand
         assert by_hand is not None  # noqa: S101 - the stage lets nobody else obey
         verb = words.split(maxsplit=1)[0]

@@ -14,7 +14,7 @@ from fencer.core.model import Reason
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab
 
-HEAVY = ("jinja2", "kubernetes", "libvirt", "pydantic", "sqlite3", "tenacity", "urllib3", "yaml")
+HEAVY = ("jinja2", "kubernetes", "libvirt", "pydantic", "tenacity", "urllib3", "yaml")
 
 
 def every_command():
