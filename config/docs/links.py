@@ -1,4 +1,4 @@
-"""For mkdocs: links that lead out of docs/ go to the sources, or are plain text where it is not known where."""
+"""For mkdocs: links that lead out of docs/ go to the sources, or are plain text if those are nowhere."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _where(function: Callable[..., Any]) -> str:
 
 
 def ways() -> str:
-    """Make the tables of what helps for each reason: what to type, what it waits for, what is as it should be."""
+    """Make the tables of what helps for each reason: what to type, or what it waits for."""
     typed = [
         f"| [`{reason.value}`](reasons.md#{reason.value}) | {text.says} | {_for_anybody(WAYS[reason])} |"
         for reason, text in TEXTS.items()

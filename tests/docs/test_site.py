@@ -81,7 +81,7 @@ def test_it_is_built_without_a_warning(site):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_reads_there_as_on_a_forge(site, page):
-    """They read lists differently: what is below a point is indented by four, and before a list is an empty line."""
+    """They read lists differently: below a point all is indented by four, and before one is an empty line."""
     forge = MarkdownIt("commonmark").enable("table").render(page.read_text(encoding="utf-8"))
     assert shape(on_the_site(site[0], page)) == shape(forge)
 
