@@ -64,9 +64,15 @@ class Chromium:
             self._take()
 
     def shows(
-        self, *, width_px: int = 1200, height_px: int = 900, dark: bool = False, printed: bool = False
+        self,
+        *,
+        width_px: int = 1200,
+        height_px: int = 900,
+        dark: bool = False,
+        printed: bool = False,
+        still: bool = False,
     ) -> None:
-        """Show the page in this size and mode."""
+        """Show the page in this size and mode; `still`: to somebody who wants less motion."""
         self._ask(
             "Emulation.setDeviceMetricsOverride",
             width=width_px,
@@ -76,7 +82,8 @@ class Chromium:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         media = "print" if printed else "screen"
-        self._ask("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        motion = {"name": "prefers-reduced-motion", "value": "reduce" if still else "no-preference"}
+        self._ask("Emulation.setEmulatedMedia", media=media, features=[scheme, motion])
 
     def value(self, expression: str) -> Any:
         """Return what an expression comes to in the page; the page's own policy does not bind it."""
