@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape
 
 import fencer.report
 
+ROOT = Path(__file__).parents[2]
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif"
 MONOSPACE = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 

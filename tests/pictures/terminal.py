@@ -18,11 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 from operator import itemgetter
-from pathlib import Path
 
-from tests.pictures.paper import MONOSPACE, shown, svg
+from tests.pictures.paper import MONOSPACE, ROOT, shown, svg
 
-ROOT = Path(__file__).parents[2]
 COLUMNS = 80
 """Of the terminal: lines that are longer are the command's to wrap."""
 ROWS = 26
