@@ -134,7 +134,7 @@ def _observes_then_armed(
 
 def _all_shown(shown: str, guests: Mapping[str, str], mode: str) -> None:
     rows = [line.split() for line in shown.splitlines()]
-    healthy = {row[0] for row in rows if row[-1:] == ["healthy"]}
+    healthy = {row[0] for row in rows if row[1:2] == ["yes"] and row[-1] == "healthy"}
     if healthy != set(guests) or f"mode {mode} " not in shown:
         raise StepFailed(f"{sorted(healthy)} healthy, of {sorted(guests)}, mode {mode}: {shown[-2000:]}")
 
