@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fencer.cli import completing
-from fencer.cli.render import Cell, clean, paragraph, say, table, tell
-from fencer.cli.story import board, ending, ending_alone, is_aside, line
+from fencer.cli import completing, living
+from fencer.cli.render import clean, say, table
+from fencer.cli.stage_agent import StageAgent
+from fencer.cli.story import PAGE, board, clock, ending, ending_alone, is_aside, is_turn, line, prose
 from fencer.cli.wire import Wiring
-from fencer.core.policy import Mode
 from fencer.core.text import near
-from fencer.errors import ClusterError
-from fencer.ports import Election, Viewer
-from fencer.reporting.journal import JournalReporter
-from fencer.reporting.several import SeveralReporters
-from fencer.runtime.answers import Answers
-from fencer.runtime.election import Campaigns
-from fencer.runtime.reconcile import Agent, Pass
-from fencer.runtime.watch import sight
-from fencer.runtime.world import World
-from fencer.simulation.clock import EPOCH
-from fencer.simulation.scenarios import SCENARIOS, Scenario
-from fencer.simulation.stage import Stage, StagePorts
+from fencer.simulation.scenarios import GROUPS, SCENARIOS, TOUR, Scenario
+from fencer.simulation.stage import Stage
 
+if TYPE_CHECKING:
+    from fencer.cli.story_page import StoryPage
+
+STDOUT = "-"
 DEFAULT, TRAP = "vm-paused", "nic-off"
 CALLED_AS = "FENCER_DEMO_CALLED_AS"
 """Set by the caller if people cannot type `fencer`: `./dev` in a fresh checkout."""
@@ -36,8 +32,18 @@ SPEED = 40.0
 """Virtual seconds per second, for people who read along: the default story takes half a minute."""
 SHORTEST_S, LONGEST_S = 0.25, 2.0
 """Limits between two lines, at any speed."""
-ROUND = frozenset({"recovered", "stuck"})
-"""Events after which it is worth showing where the pods are."""
+STEP_S = 0.125
+"""How often the virtual clock is shown while nothing happens."""
+LEADS_TO = {
+    DEFAULT: "a VM that really stops",
+    TRAP: "the trap and the refusal",
+    "drain": "a planned stop: within the budgets",
+    "shutdown": "the whole way: drained, off, and back",
+    "plan": "what a drain would hit, before it begins",
+    "failover": "two agents, and one dies",
+    "ha": "a host dies, and HA is quicker",
+}
+"""What a reader is sent on to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,8 @@ class Playback:
 
 @click.command(
     short_help="Play a story in a simulated world; needs no cluster.",
-    epilog="\b\nExamples:\n  fencer demo\n  fencer demo nic-off\n  fencer demo vm-stopped -o json | tail -1",
+    epilog="\b\nExamples:\n  fencer demo\n  fencer demo drain --speed 20\n"
+    "  fencer demo failover --html failover.html\n  fencer demo vm-stopped -o json | tail -1",
 )
 @click.argument("scenario", required=False, default=DEFAULT, shell_complete=completing.scenarios)
 @click.option(
@@ -66,6 +73,10 @@ class Playback:
 @click.option("--list", "listed", is_flag=True, help="List the scenarios.")
 @click.option("--alone", is_flag=True, help="Show only what Kubernetes does without fencer.")
 @click.option("--speed", type=float, metavar="N", help="N virtual seconds per second.")
+@click.option(
+    "--html", "page", metavar="FILE",
+    help="Also write the story as `fencer report` writes an incident; -: only that, to stdout.",
+)  # fmt: skip
 @click.option("--instant", is_flag=True, help="All at once; the default when stdout is not a terminal.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every event.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Same seed, same story.")
@@ -78,6 +89,7 @@ def demo(  # noqa: PLR0913 - one for each option
     listed: bool,
     alone: bool,
     speed: float | None,
+    page: str | None,
     instant: bool,
     verbose: bool,
     seed: int,
@@ -95,88 +107,48 @@ def demo(  # noqa: PLR0913 - one for each option
     if speed is not None and not speed > 0:
         raise click.UsageError(f"--speed must be more than 0, not {speed:g}")
     story = SCENARIOS[scenario]
-    if form == "json":
-        as_expected = _tell_json(Stage(story, None if alone else StageAgent, seed=seed))
-    else:
-        paced = not instant and (speed is not None or sys.stdout.isatty())
-        playback = Playback(wiring, (speed or SPEED) if paced else None, verbose)
-        as_expected = _tell(playback, story, seed, alone=alone)
+    if alone and (page is not None or story.commands_only):
+        why = "Kubernetes alone keeps no journal" if page is not None else "nothing dies in this story"
+        raise click.UsageError(f"--alone: {why}")
+    if form == "json" and page == STDOUT:
+        raise click.UsageError("--html -: stdout is taken by -o json")
+    told = _page(story, page) if page is not None else None
+    stage = Stage(story, None if alone else told or StageAgent, seed=seed)
+    paced = not instant and (speed is not None or sys.stdout.isatty())
+    with living.line():
+        if form == "json":
+            as_expected = _tell_json(stage)
+        elif page == STDOUT:
+            as_expected = _tell_nothing(stage)
+        else:
+            playback = Playback(wiring, (speed or SPEED) if paced else None, verbose)
+            as_expected = _tell(playback, story, stage, seed)
+    if told is not None:
+        told.write(stage, quietly=form == "json")
     if not as_expected:
         raise click.exceptions.Exit(1)
 
 
-class StageAgent(Agent):
-    """The agent as `fencer watch` runs it: each pass is shown, to its part in the election.
+def _page(story: Scenario, file: str) -> StoryPage:
+    from fencer.cli.story_page import StoryPage  # noqa: PLC0415 - the journal, and all of the report
 
-    Args:
-        ports: What it gets on the stage.
-        viewers: To whom else passes are shown.
-    """
-
-    def __init__(self, ports: StagePorts, *viewers: Viewer) -> None:
-        self._stage_world = world_of(ports)
-        super().__init__(self._stage_world, ports.policy, ports.rules, by="fencer@demo")
-        election = self._stage_world.election
-        parts: tuple[Viewer, ...] = (election,) if isinstance(election, Campaigns) else ()
-        self._viewers = (*viewers, *parts, *_answers(ports))
-
-    def tick(self, *args: Any, **options: Any) -> Pass:
-        """Make a pass, and show it; see `Agent.tick`."""
-        try:
-            done = super().tick(*args, **options)
-        except ClusterError as error:
-            for viewer in self._viewers:
-                viewer.failed(str(error))
-            raise
-        for viewer in self._viewers:
-            viewer.passed(sight(done, self._stage_world))
-        return done
+    return StoryPage(story, file)
 
 
-def world_of(ports: StagePorts) -> World:
-    """Return what an agent on the stage works through; where it has a disk, it keeps a journal."""
-    world = World(
-        ports.cluster,
-        ports.hypervisors,
-        ports.asker,
-        ports.clock,
-        ports.reporter,
-        witnesses=ports.witnesses,
-        leases=ports.leases,
-        election=_election(ports),
-        requests=ports.requests,
-    )
-    if ports.journal is None:
-        return world
-    keeps = JournalReporter(ports.journal, ports.asker, ports.clock.now_s, lambda: EPOCH)
-    return replace(world, reporter=SeveralReporters(ports.reporter, keeps), recorder=keeps)
-
-
-def _election(ports: StagePorts) -> Election | None:
-    """Let an agent on the stage campaign beside its passes; None: it only observes, or takes one command."""
-    beside, leases = ports.beside, ports.leases
-    if beside is None or leases is None or ports.policy.mode is not Mode.ARMED:
-        return None
-    campaigns = Campaigns(leases, ports.hypervisors, beside.asker, ports.clock, ports.holder, beside.utc)
-    for step in campaigns.steps():
-        beside.again(step)
-    return campaigns
-
-
-def _answers(ports: StagePorts) -> tuple[Answers, ...]:
-    """Let an agent on the stage answer those who ask, beside its passes; empty: it only observes."""
-    if ports.beside is None or ports.requests is None or ports.policy.mode is not Mode.ARMED:
-        return ()
-    cluster = ports.cluster
-    answers = Answers(ports.requests, ports.reporter, ports.clock.now_s, lambda name: cluster.fact(name).node)
-    ports.beside.again(answers.step)
-    return (answers,)
+def _tell_nothing(stage: Stage) -> bool:
+    for _ in stage.play():
+        pass
+    return stage.summary().as_expected is not False
 
 
 def _list() -> None:
-    rows: list[list[Cell | str]] = [[story.name, story.title] for story in SCENARIOS.values()]
-    for text in table(rows):
-        say(text)
+    width = max(map(len, SCENARIOS))
+    for heading, stories in GROUPS.items():
+        say(click.style(heading, bold=True))
+        for text in table(
+            [[one.name.ljust(width), one.title] for one in stories], indent=2, gap=2, page=PAGE
+        ):
+            say(text)
 
 
 def _tell_json(stage: Stage) -> bool:
@@ -188,23 +160,30 @@ def _tell_json(stage: Stage) -> bool:
     return summary.as_expected is not False
 
 
-def _tell(playback: Playback, story: Scenario, seed: int, *, alone: bool) -> bool:
-    tell(story.title, bold=True)
-    for text in paragraph(" ".join(story.story), indent=2):
+def _tell(playback: Playback, story: Scenario, stage: Stage, seed: int) -> bool:
+    say(click.style(story.title, bold=True))
+    for text in prose(" ".join(story.story), indent=2):
         say(text)
-    first = alone or bool(story.fenced)
+    first = stage.alone or bool(story.fenced)
     if first:
-        _chapter(playback, Stage(story, None, seed=seed), "Kubernetes alone")
-    if alone:
+        alone = stage if stage.alone else Stage(story, None, seed=seed)
+        _chapter(playback, alone, "Kubernetes alone")
+    if stage.alone:
         return True
-    title = "The same with fencer" if first else "With fencer"
-    as_expected = _chapter(playback, Stage(story, StageAgent, seed=seed), title)
+    as_expected = _chapter(playback, stage, "The same with fencer" if first else "With fencer")
     say()
-    hint = TRAP if story.fenced else DEFAULT
-    what = "the trap and the refusal" if hint == TRAP else "a VM that really stops"
+    following, what = _next(story)
     called = os.environ.get(CALLED_AS, "fencer demo")
-    tell(f"Next: `{called} {hint}`, {what}. `{called} --list` shows all.")
+    for text in prose(f"Next: `{called} {following}`, {what}. `{called} --list` shows all."):
+        say(text)
     return as_expected
+
+
+def _next(story: Scenario) -> tuple[str, str]:
+    """Return the story that comes next, and what it is: along the tour, and from elsewhere into it."""
+    after = {one.name: following.name for one, following in pairwise(TOUR)}
+    name = after.get(story.name, TRAP if story.fenced else DEFAULT)
+    return name, LEADS_TO[name]
 
 
 def _chapter(playback: Playback, stage: Stage, title: str) -> bool:
@@ -218,11 +197,11 @@ def _chapter(playback: Playback, stage: Stage, title: str) -> bool:
     for event in stage.play():
         if is_aside(event) and not playback.verbose:
             continue
-        _rest(playback, event.t_s - told_s)
+        _rest(playback, told_s, event.t_s)
         told_s = event.t_s
         for text in line(event, width):
             say(text)
-        if event.data["what"] in ROUND:
+        if is_turn(event):
             for text in board(stage):
                 say(text)
     summary = stage.summary()
@@ -231,6 +210,12 @@ def _chapter(playback: Playback, stage: Stage, title: str) -> bool:
     return summary.as_expected is not False
 
 
-def _rest(playback: Playback, gap_s: float) -> None:
-    if playback.speed is not None:
-        playback.wiring.rest(min(LONGEST_S, max(SHORTEST_S, gap_s / playback.speed)))
+def _rest(playback: Playback, from_s: float, to_s: float) -> None:
+    """Rest between two lines; on a terminal the virtual clock goes on meanwhile."""
+    if playback.speed is None:
+        return
+    rest_s = min(LONGEST_S, max(SHORTEST_S, (to_s - from_s) / playback.speed))
+    steps = math.ceil(rest_s / STEP_S)
+    for step in range(steps):
+        living.show(clock(from_s + (to_s - from_s) * step / steps).removeprefix("  "))
+        playback.wiring.rest(rest_s / steps)

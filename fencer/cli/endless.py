@@ -58,9 +58,14 @@ def refuse_endless(found: Sequence[Remark], *, even_if_blocked: bool, instead: s
         click.exceptions.Exit: refused.
     """
     if found and not even_if_blocked:
-        why = "; ".join(dict.fromkeys(NEVER[finding.what].format(finding.about) for finding in found))
         ways = "; or ".join(filter(None, [instead, "--even-if-blocked, which begins all the same"]))
-        give_up([f"refused: {why}, so the drain would never end. Nothing was changed.", f"try: {ways}."])
+        give_up([f"{refusal(found)}. Nothing was changed.", f"try: {ways}."])
+
+
+def refusal(found: Sequence[Remark]) -> str:
+    """Say that a drain is refused, because it would never end."""
+    why = "; ".join(dict.fromkeys(NEVER[finding.what].format(finding.about) for finding in found))
+    return f"refused: {why}, so the drain would never end"
 
 
 def _tenants(tools: Tools, budgets: Listing[Budget]) -> tuple[Tenant, ...]:

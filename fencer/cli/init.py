@@ -207,7 +207,11 @@ def _set_up(wiring: Wiring, person: Person, plan: Plan, *, drain: bool) -> Match
     policy = " and admission policy" if wanted.policy else ""
     say(f"{clean(admin.info.server)}: account, rights{policy}: {applied}")
     say(own_kubeconfig(wiring, admin, plan.own, admin.servers[0]))
-    matched = configured(wiring, person, plan) if plan.new else guests_of_nodes(wiring, plan.path)
+    matched = (
+        configured(wiring, person, plan)
+        if plan.new
+        else guests_of_nodes(wiring, plan.path, plan.hypervisor.names)
+    )
     told = told_by(wiring, plan.path)
     if told is not None and told.leases:
         applied = grant(admin, leases_manifest(told.leases, NAMESPACE))

@@ -81,7 +81,8 @@ def administrator(wiring: Wiring, person: Person, asked: Asked, folder: Path) ->
     if kubeconfig is None and node is None:
         kubeconfig, node = _looked_for(person)
     if node is not None:
-        kubeconfig, source, context = _copied(node, context, folder), f"from {node}", None
+        way = _way(node, person)
+        kubeconfig, source, context = _copied(way, context, folder), f"from {node}", None
     else:
         assert kubeconfig is not None  # noqa: S101 - one of them is there
         source = str(kubeconfig)
@@ -140,34 +141,44 @@ def _looked_for(person: Person) -> tuple[Path | None, str | None]:
     if found:
         raise ConfigError(f"{printable(str(found[0]))}: may not be read by this user. Run this as root")
     places = ", ".join(f"/{place}" for place in surroundings.PLACES)
+    likely = surroundings.likely_kubeconfig()
     answer = person.says(
         f"No administrator's kubeconfig is here (KUBECONFIG, ~/.kube/config, {places})",
         "A control-plane node to read it from by ssh (USER@HOST), or its file",
         "--from USER@HOST (a control-plane node) or --kubeconfig FILE",
+        str(likely) if likely else None,
     )
-    file = Path(answer).expanduser()
+    home = surroundings.home_of_caller()
+    file = home / answer[2:] if answer.startswith("~/") else Path(answer).expanduser()
     return (file, None) if file.exists() or ("/" in answer and "@" not in answer) else (None, answer)
 
 
-def _copied(node: str, context: str | None, folder: Path) -> Path:
+def _way(node: str, person: Person) -> Way:
+    """Return the way to a control-plane node. On a clean machine, ssh knows no host's key yet: it may ask."""
+    if node.startswith("-"):
+        raise ConfigError(f"--from: {printable(node)!r} is no USER@HOST")
+    who = surroundings.caller()
+    return Way(node, asks=person.answers, user=who.pw_name if who else None)
+
+
+def _copied(way: Way, context: str | None, folder: Path) -> Path:
     """Read a control-plane node's kubeconfig over ssh into a file that lives as long as the command.
 
     It leads to the node itself: k3s, RKE2 and k0s write 127.0.0.1 or localhost.
     """
-    if node.startswith("-"):
-        raise ConfigError(f"--from: {printable(node)!r} is no USER@HOST")
     from fencer.cluster.borrowed import taken_over  # noqa: PLC0415 - the client is heavy
 
     try:
-        text = Way(node).run(surroundings.reading_there())
+        text = way.run(surroundings.reading_there())
     except HypervisorProtocol as error:
         if not str(error).endswith("exit code 3"):
             raise
         places = ", ".join(f"/{place}" for place in surroundings.PLACES)
         raise ConfigError(
-            f"{printable(node)}: no kubeconfig there that this user may read, neither by itself nor by sudo "
-            f"without a password: looked for {places}. --kubeconfig FILE names one here"
+            f"{printable(str(way))}: no kubeconfig there that this user may read, neither by itself nor by "
+            f"sudo without a password: looked for {places}. --kubeconfig FILE names one here"
         ) from error
+    node = str(way)
     host = node.rpartition("@")[2].strip("[]")
     text = taken_over(text, node, host, context)
     path = folder / "kubeconfig"

@@ -87,7 +87,7 @@ def _say_findings(names: Sequence[str], findings: Sequence[Remark], seen: Invent
     denied = {kind.value for kind, look in seen.looks() if look.denied}
     closed = [one.about for one in news if one.what in NOT_LOOKED_AT and one.about in denied]
     open_ = [one for one in news if one.about not in closed]
-    texts = [_told(one) for one in open_[:SHOWN]]
+    texts = [in_words(one) for one in open_[:SHOWN]]
     if closed:
         texts.append(
             f"not looked at, because fencer may not list them: {', '.join(closed)}; try: {PLAN_GRANT}."
@@ -100,7 +100,7 @@ def _say_findings(names: Sequence[str], findings: Sequence[Remark], seen: Invent
         say(f"    and {more} more: `fencer plan {clean(' '.join(names))}`")
 
 
-def _told(finding: Remark) -> str:
+def in_words(finding: Remark) -> str:
     """Return a finding in a sentence; with pods and a way out, if the drain may wait for it in vain."""
     where = f"{finding.what}: {finding.about}"
     if finding.severity is Severity.DISRUPTS:

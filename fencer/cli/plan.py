@@ -118,7 +118,7 @@ def _refuse_unknown(names: Sequence[str], seen: Inventory) -> None:
 
 def _show(made: Plan) -> None:
     for node in made.nodes:
-        say(click.style(_node_line(node), bold=True))
+        say(click.style(node_line(node), bold=True))
     if made.findings:
         say()
         for line in table([[Cell(word, FAINT) for word in HEADER], *_rows(made.findings)], gap=2):
@@ -130,7 +130,8 @@ def _show(made: Plan) -> None:
     say(f"{verdict}: {SAYS[made.verdict]}.")
 
 
-def _node_line(node: NodePlan) -> str:
+def node_line(node: NodePlan) -> str:
+    """Say how many pods a drain of a node would move."""
     words = [f"{count(node.leave, 'pod')} would leave", f"{node.stay} would stay"]
     if node.held:
         words.append(f"{node.held} would keep the drain from beginning")

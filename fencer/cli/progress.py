@@ -73,7 +73,7 @@ class Progress:
         text = detail if isinstance(detail, str) else _seen(decision, detail)
         if decision.reason is Reason.SILENCE_TOO_SHORT and decision.recheck_s is not None:
             text = f"{age(math.ceil(decision.recheck_s))} more of silence, as counted here: {text}"
-        self._line(what, text)
+        self.line(what, text)
 
     def acted(self, _node: NodeView, action: Deed, done: Done) -> None:
         """Show an action."""
@@ -81,23 +81,24 @@ class Progress:
             self.done.append(action)
         what, needless = ACTIONS[type(action)]
         if isinstance(action, Alarm):
-            self._line(what, str(done), colour=BAD)
+            self.line(what, str(done), colour=BAD)
         elif not done.ok:
             if str(done) != self._failed:  # it is tried again and again
-                self._line("failed", str(done), colour=BAD)
+                self.line("failed", str(done), colour=BAD)
             self._failed = str(done)
         elif isinstance(done, PodsCleared):
-            self._line(what, done.cleared)
+            self.line(what, done.cleared)
             for note in done.notes[:NOTES]:
-                self._line("not yet", note)
+                self.line("not yet", note)
         else:
-            self._line(what, str(done).removeprefix(needless))
+            self.line(what, str(done).removeprefix(needless))
 
     def said(self, text: str, *, warning: bool) -> None:
         """Show a trouble."""
-        self._line("trouble" if warning else "note", text, colour=BAD if warning else None)
+        self.line("trouble" if warning else "note", text, colour=BAD if warning else None)
 
-    def _line(self, what: str, detail: str, colour: str | None = None) -> None:
+    def line(self, what: str, detail: str, colour: str | None = None) -> None:
+        """Show a step. The demo tells it as a line of its story instead."""
         time = Cell(f"{self._wall():%H:%M:%S}", FAINT)
         with suppress(OutputLost):  # what was begun is brought to its end, whoever reads of it
             for line in table([[time, Cell(what.ljust(WIDTH), colour), clean(detail)]], indent=2, gap=2):

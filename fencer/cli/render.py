@@ -111,13 +111,16 @@ def sign(outcome: Outcome) -> str:
     return wanted if _shows("✓✗·", sys.stdout) else PLAIN_SIGNS[outcome]
 
 
-def table(rows: Sequence[Sequence[Cell | str]], *, indent: int = 0, gap: int = 3) -> Iterable[str]:
+def table(
+    rows: Sequence[Sequence[Cell | str]], *, indent: int = 0, gap: int = 3, page: int | None = None
+) -> Iterable[str]:
     """Lay out rows in columns; on a terminal the last column is wrapped, and nothing is ever cut off.
 
     Args:
         rows: Cells; rows may be of different length.
         indent: Spaces before each line.
         gap: Spaces between columns.
+        page: Columns where there is no terminal; None: as many as it takes.
     """
     cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
     columns = max((len(row) for row in cells), default=0)
@@ -128,35 +131,33 @@ def table(rows: Sequence[Sequence[Cell | str]], *, indent: int = 0, gap: int = 3
             _painted(cell, width) + " " * gap for cell, width in zip(front, widths, strict=False)
         )
         hang = indent + sum(widths[: len(front)]) + gap * len(front)
-        yield from _last_cell(begun, last, hang, indent)
+        yield from _last_cell(begun, last, hang, indent, width(page))
 
 
-def _last_cell(begun: str, last: Cell, hang: int, indent: int) -> Iterator[str]:
+def _last_cell(begun: str, last: Cell, hang: int, indent: int, width: int | None) -> Iterator[str]:
     """Finish a row: behind the others, wrapped there, or below them where a terminal leaves no room."""
-    terminal = _columns()
-    if terminal is None or len(last.text) <= terminal - hang:
+    if width is None or len(last.text) <= width - hang:
         parts = [last.text]
-    elif terminal - hang >= NARROWEST:
-        parts = _wrapped(last.text, terminal - hang)
+    elif width - hang >= NARROWEST:
+        parts = _wrapped(last.text, width - hang)
     else:
         if begun.strip():
             yield begun.rstrip()
         hang = indent + BELOW
-        begun, parts = " " * hang, _wrapped(last.text, terminal - hang)
+        begun, parts = " " * hang, _wrapped(last.text, width - hang)
     for number, part in enumerate(parts):
         yield ((begun if number == 0 else " " * hang) + _painted(Cell(part, last.colour), 0)).rstrip()
 
 
-def paragraph(text: str, *, indent: int = 0) -> Iterable[str]:
-    """Wrap a paragraph to the terminal, or to `PAGE` columns where there is none."""
-    width = _columns() or PAGE
-    for part in _wrapped(text, width - indent):
+def paragraph(text: str, *, indent: int = 0, page: int = PAGE) -> Iterable[str]:
+    """Wrap a paragraph to the terminal, or to `page` columns where there is none."""
+    for part in _wrapped(text, (width() or page) - indent):
         yield " " * indent + part
 
 
-def tell(text: str, *, bold: bool = False) -> None:
+def tell(text: str, *, bold: bool = False, page: int = PAGE) -> None:
     """Say a paragraph."""
-    for part in paragraph(text):
+    for part in paragraph(text, page=page):
         say(click.style(part, bold=True) if bold else part)
 
 
@@ -165,9 +166,9 @@ def _painted(cell: Cell, width: int) -> str:
     return (click.style(cell.text, fg=cell.colour) if cell.colour and cell.text else cell.text) + padding
 
 
-def _columns() -> int | None:
-    """Return the width of the terminal; None where stdout is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def width(page: int | None = None) -> int | None:
+    """Return the width of the terminal; where stdout is none, that of the page, if there is one."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else page
 
 
 def _wrapped(text: str, room: int) -> list[str]:

@@ -90,9 +90,9 @@ def report(
     now = _pods_now(wiring, path) if replacements else ()
     told = _told(wiring, journal_of(wiring, path, journal), incident or "last", now)
     if page is not None:
-        _write(page, lambda: _as_page(told))
+        write(page, lambda: as_page(told))
     if text is not None:
-        _write(text, lambda: _as_markdown(told))
+        write(text, lambda: _as_markdown(told))
 
 
 def require_report(wiring: Wiring, path: Path, file: Path) -> None:
@@ -103,6 +103,15 @@ def require_report(wiring: Wiring, path: Path, file: Path) -> None:
     """
     if wiring.load(path).journal is None:
         raise ConfigError(f"{clean(file)}: no report without a journal: journal.enabled is false")
+    require_writable(file)
+
+
+def require_writable(file: Path) -> None:
+    """Make sure, before anything is done, that a page could be written there.
+
+    Raises:
+        ConfigError: there is no such folder, or it cannot be written there.
+    """
     require_folder_of(file)
     if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
         raise ConfigError(f"{clean(file)}: cannot be written")
@@ -126,7 +135,7 @@ def reported(wiring: Wiring, path: Path, file: Path | None) -> Iterator[list[str
     finally:
         try:
             if file is not None and incidents:
-                _write(str(file), lambda: _as_page(_told(wiring, journal_of(wiring, path), incidents[-1])))
+                write(str(file), lambda: as_page(_told(wiring, journal_of(wiring, path), incidents[-1])))
         except FencerError as error:  # how the rest has ended counts
             later = f". Later: fencer report {clean(incidents[-1])} --html FILE"
             complain(f"no report: {error}{later if isinstance(error, Unwritten) else ''}")
@@ -154,7 +163,8 @@ def _pods_now(wiring: Wiring, path: Path) -> tuple[Replacement, ...]:
     )
 
 
-def _as_page(told: Report) -> str:
+def as_page(told: Report) -> str:
+    """Return a report as one page of HTML."""
     from fencer.report.html import page  # noqa: PLC0415 - Jinja2
 
     return page(told)
@@ -166,12 +176,22 @@ def _as_markdown(told: Report) -> str:
     return markdown(told)
 
 
-def _write(where: str, made: Callable[[], str]) -> None:
+def write(where: str, made: Callable[[], str], *, quietly: bool = False) -> None:
+    """Write a report to a file, whole or not at all, or to stdout.
+
+    Args:
+        where: The file; ``-``: stdout.
+        made: Makes it.
+        quietly: Stdout is for something else: say on stderr that it is written.
+
+    Raises:
+        Unwritten: it cannot be written.
+    """
     if where == STDOUT:
         click.echo(made().encode(), nl=False)
         return
     write_whole(Path(where), made())
-    say(f"written: {clean(where)}")
+    say(f"written: {clean(where)}", err=quietly)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, table
-from fencer.core.model import Reason, Verdict
+from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, paragraph, table, width
+from fencer.core.model import Alarm, Reason, Verdict
 from fencer.core.text import count
 from fencer.simulation.objects import ApiPod
 from fencer.simulation.stage import Stage, Summary
 from fencer.simulation.timeline import StageEvent
 from fencer.wording.reasons import TEXTS
 
-COLOURS = {"world": BAD, "kubernetes": "blue", "pods": GOOD, "fencer": DOUBTFUL}
+PAGE = 80
+"""Columns of a story where there is no terminal."""
+COLOURS = {"world": BAD, "person": "cyan", "kubernetes": "blue", "pods": GOOD, "fencer": DOUBTFUL}
 WHO_WIDTH = max(map(len, COLOURS))
+GAP = 2
+CLOCK_WIDTH = 6
 
 ASIDE = frozenset(
     {
@@ -32,35 +36,78 @@ ASIDE = frozenset(
     }
 )
 """Decisions that only link two lines of the story, unless they are refusals."""
+ASIDE_STEPS = frozenset({"to go", "runs", "off", "waiting", "drained", "back", "ready"})
+"""Steps of a command that say what another line says, too."""
 
+_TYPED = re.compile(r"`[^`]+`")
+_FIRM = "\N{NO-BREAK SPACE}"
+"""No line is broken there."""
 UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+
+
+def prose(text: str, *, indent: int = 0) -> Iterator[str]:
+    """Wrap a paragraph; what people may type stays in one line."""
+    whole = _TYPED.sub(lambda found: found.group().replace(" ", _FIRM), text)
+    for part in paragraph(whole, indent=indent, page=PAGE):
+        yield part.replace(_FIRM, " ")
 
 
 def is_aside(event: StageEvent) -> bool:
     """Whether a reader in a hurry misses nothing without this line."""
-    if event.data.get("action") == "BindNode":
+    if event.data.get("action") == "BindNode" or event.data.get("step") in ASIDE_STEPS:
         return True
     return event.data.get("reason") in ASIDE and event.data.get("verdict") != Verdict.REFUSE
 
 
+def clock(at_s: float) -> str:
+    """Write the virtual clock: minutes and seconds."""
+    minutes, seconds = divmod(round(at_s), 60)
+    return f"{minutes:3}:{seconds:02}"
+
+
 def line(event: StageEvent, node_width: int) -> Iterator[str]:
-    """Write one event: the virtual clock, who, about which node, and what."""
-    minutes, seconds = divmod(round(event.t_s), 60)
-    colour = COLOURS[event.actor]
+    """Write one event: the virtual clock, who (of several agents: which), about which node, and what."""
+    who = str(event.data.get("by", event.actor))
+    text, hang = UUID.sub(r"\1…", clean(event.text)), CLOCK_WIDTH + WHO_WIDTH + node_width + 3 * GAP
     yield from table(
         [
             [
-                Cell(f"{minutes:3}:{seconds:02}", FAINT),
-                Cell(event.actor.ljust(WHO_WIDTH), colour),
+                Cell(clock(event.t_s), FAINT),
+                Cell(who.ljust(WHO_WIDTH), COLOURS[event.actor]),
                 (event.node or "").ljust(node_width),
-                Cell(
-                    UUID.sub(r"\1…", clean(event.text)),
-                    BAD if event.data["what"] == "double-writer" else None,
-                ),
+                Cell(_breakable(text, (width(PAGE) or PAGE) - hang), _colour(event)),
             ]
         ],
-        gap=2,
+        gap=GAP,
+        page=PAGE,
     )
+
+
+def _breakable(text: str, room: int) -> str:
+    """Let words that are too long for a line, like a taint, be broken behind an equals sign."""
+    return " ".join(word if len(word) <= room else word.replace("=", "= ") for word in text.split(" "))
+
+
+def _colour(event: StageEvent) -> str | None:
+    """Return the colour that repeats what the words of an event say."""
+    data = event.data
+    match data["what"]:
+        case "double-writer" | "stuck":
+            return BAD
+        case "recovered":
+            return GOOD
+        case "answered":
+            return GOOD if data.get("done") else DOUBTFUL
+        case _ if data.get("death") or data.get("action") == Alarm.__name__:
+            return BAD
+        case _:
+            return DOUBTFUL if data.get("verdict") == Verdict.REFUSE else None
+
+
+def is_turn(event: StageEvent) -> bool:
+    """Whether it is worth showing, after this event, where the pods are."""
+    moved = event.data["what"] == "answered" and event.data["done"] and not event.data["looks"]
+    return bool(moved) or event.data["what"] in {"recovered", "stuck"}
 
 
 def board(stage: Stage) -> Iterator[str]:
@@ -72,7 +119,7 @@ def board(stage: Stage) -> Iterator[str]:
     waiting = _row(pod for pod in pods if pod.node is None)
     if waiting:
         rows.append([Cell("nowhere", BAD), waiting])
-    yield from table(rows, indent=8, gap=2)
+    yield from table(rows, indent=8, gap=GAP, page=PAGE)
 
 
 def _row(pods: Iterable[ApiPod]) -> str:
@@ -85,24 +132,44 @@ def ending_alone(summary: Summary) -> Iterator[str]:
     stuck = f"{count(summary.pods_stuck, 'pod')} stuck, and stuck for ever while that VM stays away"
     text = stuck if summary.pods_stuck else _ready(summary)
     minutes = count(round(summary.duration_s / 60), "minute")
-    yield from table([[f"Kubernetes alone, after {minutes}: {text} · {_counts(summary)}"]])
+    yield from _sum(f"Kubernetes alone, after {minutes}:", [text, *_counts(summary)])
 
 
 def ending(summary: Summary) -> Iterator[str]:
     """Say what counts: nodes fenced, pods moved, seconds, double writers."""
     why = None if summary.refused_reason is None else TEXTS[Reason(summary.refused_reason)].says
     if summary.fenced:
-        text = f"fenced in {_fences(summary)} · {_ready(summary)}{_kept(summary)}"
+        parts = [f"fenced in {_fences(summary)}", _ready(summary), *_kept(summary)]
     elif summary.foreign_taint:
-        text = (
-            f"left somebody else's taint alone{'' if why is None else f', because {why}'} · {_ready(summary)}"
-        )
+        because = "" if why is None else f", because {why}"
+        parts = [f"left somebody else's taint alone{because}", _ready(summary)]
     elif summary.seconds_to_fence is not None:
-        text = f"tainted in {summary.seconds_to_fence:.0f} s, and cleared nothing itself · {_ready(summary)}"
+        parts = [
+            f"tainted in {summary.seconds_to_fence:.0f} s, and cleared nothing itself",
+            _ready(summary),
+        ]
+    elif why is not None:
+        parts = [f"refused, because {why}"]
+    elif summary.answers:
+        parts = [summary.answers, f"at most {count(summary.most_down or 0, 'pod')} down at a time"]
     else:
-        text = f"left alone · {_ready(summary)}" if why is None else f"refused, because {why}"
-    for part in table([[f"With fencer: {text} · {_counts(summary)}"]]):
-        yield click.style(part, bold=True)
+        parts = ["left alone", _ready(summary)]
+    for text in _sum("With fencer:", [*parts, *_counts(summary)]):
+        yield click.style(text, bold=True)
+
+
+def _sum(label: str, parts: Sequence[str]) -> Iterator[str]:
+    """Write what counts behind a label, and break lines between the parts where that can be."""
+    room, lines = (width(PAGE) or PAGE) - len(label) - 1, list(parts[:1])
+    for part in parts[1:]:
+        longer = f"{lines[-1]} · {part}"
+        if len(longer) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    yield from table(
+        [[label if number == 0 else "", text] for number, text in enumerate(lines)], gap=1, page=PAGE
+    )
 
 
 def _fences(summary: Summary) -> str:
@@ -120,11 +187,12 @@ def _fences(summary: Summary) -> str:
     return f"{took} ({len(fenced)} of {len(nodes)} nodes{others})"
 
 
-def _kept(summary: Summary) -> str:
-    """Say why a fence was kept; empty: none was."""
+def _kept(summary: Summary) -> Iterator[str]:
+    """Say why a fence was kept, if one was."""
     reasons = (one.refused_reason for one in summary.incidents if one.fenced)
     why = next((TEXTS[Reason(reason)].says for reason in reasons if reason is not None), None)
-    return "" if why is None else f" · fence kept, because {why}"
+    if why is not None:
+        yield f"fence kept, because {why}"
 
 
 def _ready(summary: Summary) -> str:
@@ -137,5 +205,5 @@ def _ready(summary: Summary) -> str:
     )
 
 
-def _counts(summary: Summary) -> str:
-    return f"pods moved {summary.pods_moved} · double writers {summary.double_writers}"
+def _counts(summary: Summary) -> tuple[str, ...]:
+    return f"pods moved {summary.pods_moved}", f"double writers {summary.double_writers}"

@@ -61,7 +61,7 @@ class VirtualClock:
         self._order = 0
         self._events: list[tuple[float, int, Callable[[], object] | _Wait]] = []
         self._first = self._running = _Strand()
-        self._others: set[_Strand] = set()
+        self._others: dict[_Strand, None] = {}  # in order: who is woken first must not be chance
         self._closed = False
         self._failed: BaseException | None = None
 
@@ -105,7 +105,7 @@ class VirtualClock:
         What it raises is raised where the first strand waits.
         """
         strand = _Strand()
-        self._others.add(strand)
+        self._others[strand] = None
         start = _Wait(strand, wakeable=False)
         strand.waits.append(start)
 
@@ -174,7 +174,7 @@ class VirtualClock:
 
     def _leave(self, strand: _Strand) -> None:
         """Give the turn back for good."""
-        self._others.discard(strand)
+        self._others.pop(strand, None)
         self._running = self._first
         self._first.turn.release()
 

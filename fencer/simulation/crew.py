@@ -14,11 +14,21 @@ from typing import Protocol, TypeAlias, cast
 
 from fencer.core.election import Holder, LeaseRecord
 from fencer.core.identity import Rules
-from fencer.core.model import Intent, Word
 from fencer.core.policy import Policy
 from fencer.errors import ClusterError
 from fencer.journal.rows import Journal
-from fencer.ports import Asker, Clock, Cluster, HostPower, Hypervisor, LeaseStore, Reporter, Requests
+from fencer.ports import (
+    Asker,
+    Clock,
+    Cluster,
+    Evictor,
+    HostPower,
+    Hypervisor,
+    LeaseStore,
+    Reporter,
+    Requests,
+    Surveyor,
+)
 from fencer.simulation.asker import Companion, Killed, Process
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.disk import SimulatedDisk
@@ -26,10 +36,8 @@ from fencer.simulation.faults import Fault, What
 from fencer.simulation.renamed import Renamed
 from fencer.simulation.reporter import StageReporter
 from fencer.simulation.scenario import Scenario, Watcher
+from fencer.simulation.summary import CommandSummary
 from fencer.simulation.truth import Truth
-
-BY_HAND_S = 90.0
-"""How long a command waits for what only time can bring."""
 
 PATIENCE_S = 2.0
 """How long a look at all endpoints waits for a slow one. A test compares with ``fencer watch``."""
@@ -65,6 +73,7 @@ class StagePorts:
         leases: What agents share.
         holder: Who it is in this life of its process, as on a Lease.
         requests: What other controllers ask; None: nobody is heard.
+        by_hand: What only commands need; None: it watches.
         beside: What goes on beside its passes; None: it takes one command, and ends.
     """
 
@@ -80,7 +89,23 @@ class StagePorts:
     leases: LeaseStore | None = None
     holder: str = ""
     requests: Requests | None = None
+    by_hand: ByHand | None = None
     beside: Beside | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """What commands need beside the ports that watch.
+
+    Attributes:
+        evictor: Evicts pods, as far as budgets allow.
+        surveyor: Looks at all that a plan looks at.
+        step: Tells a step as whoever typed the command sees it: of which node, what it is, its details.
+    """
+
+    evictor: Evictor
+    surveyor: Surveyor
+    step: Callable[[str, str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +150,26 @@ class Ticker(Protocol):
 class Obeying(Ticker, Protocol):
     """An agent that takes commands, too."""
 
-    def pursue(self, name: str, intent: Intent, word: Word, patience_s: float) -> object:
-        """Follow one node until its intent is fulfilled, refused, or patience ends."""
+    def obey(self, words: str) -> Obeyed:
+        """Do what somebody types after ``fencer``, until that is done, refused, or patience ends.
+
+        Raises:
+            ClusterError: the cluster could not be read.
+        """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Obeyed:
+    """How a command has ended.
+
+    Attributes:
+        done: It did what it was asked for; otherwise it refused, or failed.
+        text: Its last line; empty: what was told before says it all.
+    """
+
+    done: bool
+    text: str
 
 
 AgentFactory: TypeAlias = Callable[[StagePorts], Ticker]
@@ -159,6 +201,8 @@ class Crew:
         self._chances: dict[str, Random] = {}
         self._trouble = ""
         self._lives = 0
+        self.commands: list[CommandSummary] = []
+        """What people typed, in the order in which it ended."""
         self._disk = SimulatedDisk(simulation.clock, simulation.timeline)
         began_s, clock = simulation.timeline.began_s, simulation.clock
         for number, watcher in enumerate(scenario.watchers, 1):
@@ -195,13 +239,20 @@ class Crew:
 
         process.meets(freeze if fault.what is What.AGENT_FROZEN else kill, fault.steps)
 
-    def fence_by_hand(self, node: str) -> None:
-        """Let somebody type ``fencer fence NODE``: an agent that remembers nothing, and takes commands."""
+    def obey(self, fault: Fault) -> None:
+        """Let somebody type a command: an agent that remembers nothing, and takes one command."""
 
         def obey() -> None:
-            agent = cast("Obeying", self._agent(self._ports(f"by hand, {node}", Watcher(), watches=False)))
-            with suppress(ClusterError):
-                agent.pursue(node, Intent.FENCE, Word(), BY_HAND_S)
+            ports = self._ports(f"by hand, {fault.target}", Watcher(), watches=False)
+            try:
+                obeyed = cast("Obeying", self._agent(ports)).obey(fault.words)
+            except ClusterError as error:
+                obeyed = Obeyed(done=False, text=str(error))
+            ended = CommandSummary(fault.words, obeyed.done, obeyed.text)
+            self.commands.append(ended)
+            if obeyed.text:
+                told = {"words": fault.words, "done": obeyed.done, "looks": ended.looks}
+                self._simulation.timeline.tell("fencer", fault.target, "answered", obeyed.text, **told)
 
         self._simulation.clock.spawn(obey)
 
@@ -252,6 +303,8 @@ class Crew:
         if self._scenario.interleaved:
             chance = self._chances.setdefault(name, Random(f"{simulation.seed} {name}"))  # noqa: S311 - repeatable
             cluster = _FarAway(cluster, simulation, process, chance)
+        reporter = self._reporter.of(name.partition(",")[0]) if several else self._reporter
+        by_hand = ByHand(cast("Evictor", cluster), simulation.surveyor, reporter.step)
         asker = simulation.asker_of(process, chance)
         asker.patience_s = PATIENCE_S
         return StagePorts(
@@ -259,7 +312,7 @@ class Crew:
             _by_name(hypervisors, knows, calls),
             asker,
             simulation.clock,
-            self._reporter.of(name.partition(",")[0]) if several else self._reporter,
+            reporter,
             self._scenario.policy,
             Rules(admitted={calls.get(name, name): rule for name, rule in admitted.items()}),
             {(calls.get(name, name), host): port for (name, host), port in simulation.witnesses.items()},
@@ -267,6 +320,7 @@ class Crew:
             self._leases_of(name, process),
             holder,
             simulation.requests,
+            None if watches else by_hand,
             self._beside(process) if watches else None,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum, auto
 
 from fencer.core.identity import swapped
@@ -14,6 +14,7 @@ from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.hosts import WitnessTrouble, recover
 from fencer.simulation.hypervisor import SimulatedHypervisor
 from fencer.simulation.passages import back_up, migrate, move_out
+from fencer.simulation.timeline import Actor
 
 LATE_S = 4.0
 """An answer so late is still within an ordinary deadline."""
@@ -104,6 +105,8 @@ class What(StrEnum):
     STOP_RAISES = auto()
     NO_QUORUM = auto()
     TRUTHFUL = auto()
+    # the workloads
+    BUDGETS_LOOSENED = auto()
     # the API
     API_DOWN = auto()
     API_UP = auto()
@@ -116,8 +119,8 @@ class What(StrEnum):
     DISK_HANGS = auto()
     """The disk under its journal, for a while."""
     FREEZE = auto()
-    FENCE_BY_HAND = auto()
-    """Somebody types ``fencer fence NODE``: what the stage does, because no agent is known here."""
+    TYPED = auto()
+    """Somebody types a command of fencer, about the node of its target: see `fencer.simulation.crew`."""
 
 
 OF_AGENTS = frozenset({What.AGENT_FROZEN, What.AGENT_KILLED, What.DISK_HANGS})
@@ -144,6 +147,7 @@ class Fault:
         cue: What it waits for; None: only the clock.
         for_s: Of an agent: how long it stands still, or until it is started again.
         steps: Of an agent: after so many further steps of its calls, so that it is in the midst of something.
+        words: Of a command: what is typed after ``fencer``.
     """
 
     at_s: float
@@ -154,14 +158,21 @@ class Fault:
     cue: Cue | None = None
     for_s: float = 0.0
     steps: int = 0
+    words: str = ""
+
+    @property
+    def told(self) -> str:
+        """Say it in a sentence."""
+        plain = f"{self.target} {self.what.value.replace('_', ' ')}".strip()
+        return self.text or (f"types: fencer {self.words}" if self.words else plain)
 
 
 def apply(fault: Fault, simulation: Simulation) -> None:
     """Let a fault happen now, and tell it; where nobody is there to whom it could, nothing does."""
     guest = simulation.world.guests.get(fault.target)
-    text = fault.text or f"{fault.target} {fault.what.value.replace('_', ' ')}".strip()
     node = guest.node or None if guest is not None else None
-    simulation.timeline.tell("world", node, fault.what.value, text, death=fault.death)
+    who: Actor = "person" if fault.what is What.TYPED else "world"
+    simulation.timeline.tell(who, node, fault.what.value, fault.told, death=fault.death)
     if guest is not None:
         TO_GUEST[fault.what](simulation, guest)
         simulation.stir(guest)
@@ -186,6 +197,12 @@ def _elsewhere(simulation: Simulation, guest: Guest) -> str:
     after = hosts.index(guest.host) + 1 if guest.host in hosts else 0
     others = [*hosts[after:], *hosts]
     return next((host for host in others if host != guest.host), "another-host")
+
+
+def _loosen_budgets(simulation: Simulation) -> None:
+    """Let every budget allow one more pod to be away."""
+    budgets = simulation.api.budgets
+    budgets[:] = [replace(one, min_available=one.min_available - 1) for one in budgets]
 
 
 def _move_out(simulation: Simulation, guest: Guest, left: Passage) -> bool:
@@ -240,7 +257,7 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),
     What.CORDON_BY_HAND: lambda all_, guest: all_.cluster.cordon_by_hand(guest.node),
     What.UNCORDON_BY_HAND: lambda all_, guest: all_.cluster.uncordon_by_hand(guest.node),
-    What.FENCE_BY_HAND: lambda _all, _guest: None,
+    What.TYPED: lambda _all, _guest: None,
     What.LIE_STOPPED: lambda all_, guest: _its(all_, guest).lie(guest.name, PowerState.STOPPED),
     What.MISSING: lambda all_, guest: _its(all_, guest).trouble.missing.add(guest.name),
     What.UNSETTLED: lambda all_, guest: _its(all_, guest).trouble.unsettled.add(guest.name),
@@ -273,6 +290,7 @@ TO_ENDPOINT: dict[What, Callable[[SimulatedHypervisor], object]] = {
     What.TRUTHFUL: lambda endpoint: endpoint.recover(),
 }
 TO_ALL: dict[What, Callable[[Simulation], object]] = {
+    What.BUDGETS_LOOSENED: _loosen_budgets,
     What.API_DOWN: lambda all_: setattr(all_.api, "down_why", API_DOWN_WHY),
     What.API_UP: lambda all_: setattr(all_.api, "down_why", None),
     What.API_LAGS: lambda all_: all_.cluster.lag(LAG_S),

@@ -83,6 +83,11 @@ class StageReporter:
         """Tell what concerns no single node."""
         self._timeline.tell("fencer", None, "said", text, warning=warning, **self.who)
 
+    def step(self, node: str, what: str, detail: str) -> None:
+        """Tell a step of a command, as whoever typed it sees it."""
+        text = what if what == detail else f"{what}: {detail}"
+        self._timeline.tell("fencer", node, "step", text, step=what, **self.who)
+
     def _note(self, node: str, decision: Decision) -> None:
         self._close(node)
         came_back = decision.verdict is Verdict.RECOVERING and decision.reason is Reason.AWAITING_BOOT

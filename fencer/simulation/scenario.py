@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fencer.core.model import Reason
 from fencer.core.policy import Mode, Policy
 from fencer.simulation.assembly import Shape
-from fencer.simulation.faults import Fault
+from fencer.simulation.faults import Fault, What
 from fencer.simulation.kubelet import KubeletTiming
 from fencer.simulation.requests import HealthCheck
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
@@ -73,6 +73,8 @@ class Scenario:
         watchers: The agents.
         kubelets: How quick the kubelets are.
         health_check: Another controller that asks fencer for nodes; None: there is none.
+        budgets: How many pods of which workloads must stay Ready.
+        done: What people type that is expected to be done, in order; anything else is expected to be refused.
         interleaved: Calls take effect anywhere within the time that their answers take, so that whatever one
             agent does happens in the midst of what the others do.
     """
@@ -95,7 +97,14 @@ class Scenario:
     watchers: tuple[Watcher, ...] = (Watcher(),)
     kubelets: KubeletTiming = field(default_factory=KubeletTiming)
     health_check: HealthCheck | None = None
+    budgets: Mapping[str, int] = field(default_factory=dict)
+    done: tuple[str, ...] = ()
     interleaved: bool = False
+
+    @property
+    def commands_only(self) -> bool:
+        """Whether nothing happens but what people type: Kubernetes alone would have nothing to do."""
+        return all(fault.what in {What.TYPED, What.BUDGETS_LOOSENED} for fault in self.script)
 
     def script_for(self, *, alone: bool) -> tuple[Fault, ...]:
         """Return what happens with fencer, or without."""

@@ -6,6 +6,8 @@ there is told. Then write its transcript: `FENCER_WRITE_TRANSCRIPTS=1 ./dev quic
 
 from __future__ import annotations
 
+from types import ModuleType
+
 from fencer.core.policy import Policy
 from fencer.simulation.assembly import Shape
 from fencer.simulation.incidents import incident_by_seed
@@ -18,18 +20,49 @@ from fencer.simulation.stories import (
     moves,
     patience,
     returns,
+    stops,
     traps,
     witnesses,
 )
 
-__all__ = ["ARMED", "SCENARIOS", "Scenario", "incident"]
+__all__ = ["ARMED", "GROUPS", "SCENARIOS", "TOUR", "Scenario", "incident"]
 
-SCENARIOS: dict[str, Scenario] = {
-    story.name: story
-    for room in (deaths, traps, witnesses, hosts, moves, returns, claims, agents, patience)
-    for story in vars(room).values()
-    if isinstance(story, Scenario)
+TOUR: tuple[Scenario, ...] = (
+    *(deaths.VM_PAUSED, traps.NIC_OFF),
+    *(stops.DRAIN, stops.SHUTDOWN, stops.PLAN),
+    *(agents.FAILOVER, hosts.HA),
+)
+"""For people who have a quarter of an hour: each story leads on to the next."""
+
+FIRST = (deaths.VM_PAUSED, traps.NIC_OFF)
+"""A fence, and a refusal."""
+
+ROOMS: dict[str, ModuleType] = {
+    "Planned stops: fencer plan, drain, shutdown, start": stops,
+    "Several agents, and fencer's own troubles": agents,
+    "Hosts of Proxmox, and HA": hosts,
+    "VMs that really end: fenced": deaths,
+    "Traps: silent, but not dead": traps,
+    "Witnesses that are away, or wrong": witnesses,
+    "VMs that move, or are forgotten": moves,
+    "Fenced VMs that come back": returns,
+    "What people and kubelets claim": claims,
+    "Brakes, leftovers, and patience": patience,
 }
+"""Rooms of `fencer.simulation.stories`, in the order in which `fencer demo --list` shows them."""
+
+GROUPS: dict[str, tuple[Scenario, ...]] = {
+    "Start here": FIRST,
+    **{
+        heading: tuple(
+            story for story in vars(room).values() if isinstance(story, Scenario) and story not in FIRST
+        )
+        for heading, room in ROOMS.items()
+    },
+}
+"""All stories by what they are about, each once."""
+
+SCENARIOS: dict[str, Scenario] = {story.name: story for group in GROUPS.values() for story in group}
 
 
 def incident(seed: int, *, policy: Policy = ARMED) -> Scenario:

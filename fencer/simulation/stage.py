@@ -13,14 +13,15 @@ from fencer.core.text import count
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.crew import AgentFactory, Crew, StagePorts, Ticker
 from fencer.simulation.faults import OF_AGENTS, Fault, What, apply
-from fencer.simulation.objects import ApiNode, ApiObject
+from fencer.simulation.objects import ApiBudget, ApiNode, ApiObject
 from fencer.simulation.reporter import StageReporter
 from fencer.simulation.requests import NodeHealthChecks
 from fencer.simulation.scenario import Scenario
-from fencer.simulation.summary import IncidentSummary, Summary
+from fencer.simulation.summary import CommandSummary, IncidentSummary, Summary
 from fencer.simulation.tally import Incident, Tally
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Truth
+from fencer.simulation.workloads import NAMESPACE
 
 __all__ = ["AgentFactory", "IncidentSummary", "Stage", "StagePorts", "Summary", "Ticker", "play"]
 
@@ -50,6 +51,9 @@ class Stage:
         self.tally = Tally(self.simulation)
         self.truth = Truth(self.simulation, scenario.policy, strict=strict)
         self.reporter = StageReporter(self.simulation.timeline)
+        for owner, least in scenario.budgets.items():
+            name = owner.partition("/")[2]
+            self.simulation.api.budgets.append(ApiBudget(NAMESPACE, name, owner, least))
         if scenario.health_check is not None:
             api, requests = self.simulation.api, self.simulation.requests
             NodeHealthChecks(api, requests, scenario.health_check, self.simulation.timeline)
@@ -112,7 +116,13 @@ class Stage:
             as_expected=None if self.alone else self._as_expected(fenced, refused, incidents),
             duration_s=round(self.simulation.clock.now_s() - self.simulation.timeline.began_s, 1),
             incidents=incidents,
+            commands=self._commands,
+            most_down=max((one.most_down for one in self.tally.incidents if one.planned), default=None),
         )
+
+    @property
+    def _commands(self) -> tuple[CommandSummary, ...]:
+        return () if self._crew is None else tuple(self._crew.commands)
 
     def _tell_leftovers(self) -> None:
         """Say what is stuck at the end, and would be an hour later."""
@@ -133,14 +143,14 @@ class Stage:
     def _let_happen(self, fault: Fault) -> None:
         node = self._node_of(fault.target) if fault.death else None
         if node is not None:
-            self.tally.begin(node)
+            self.tally.begin(node, planned=fault.what is What.TYPED)
         if fault.what in OF_AGENTS:
             if self._crew is not None:
                 self._crew.befall(fault)
             return
         apply(fault, self.simulation)
-        if fault.what is What.FENCE_BY_HAND and self._crew is not None:
-            self._crew.fence_by_hand(fault.target)
+        if fault.what is What.TYPED and self._crew is not None:
+            self._crew.obey(fault)
 
     def _hear_cue(self, obj: ApiObject) -> None:
         """Let happen what waits for this: all cues so far are about a taint."""
@@ -183,6 +193,7 @@ class Stage:
         return (
             (fenced, refused) == (scenario.fenced, scenario.refused)
             and (lifted or scenario.stays_fenced)
+            and tuple(one.words for one in self._commands if one.done) == scenario.done
             and (self.simulation.world.double_writers > 0) == scenario.second_writer
             and (self.truth.breaches == 0 or scenario.second_writer)
         )

@@ -23,6 +23,31 @@ class IncidentSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandSummary:
+    """What became of a command that somebody typed.
+
+    Attributes:
+        words: What was typed after ``fencer``.
+        done: It did what it was asked for; otherwise it refused, or failed.
+        text: What it said in the end.
+    """
+
+    words: str
+    done: bool
+    text: str
+
+    @property
+    def looks(self) -> bool:
+        """It changes nothing."""
+        return self.words.startswith("plan")
+
+    @property
+    def answer(self) -> str:
+        """Its answer, without what follows from it."""
+        return self.text.partition("; ")[0]
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """How a story ended.
 
@@ -45,6 +70,8 @@ class Summary:
         breaches: Steps that gave something away, or cut somebody off, who lived.
         as_expected: It ended as the scenario expects of fencer. None: played without.
         incidents: One by one.
+        commands: What people typed, in the order in which it ended.
+        most_down: How many pods were not Ready at a time; None: nobody planned anything.
     """
 
     scenario: str
@@ -65,6 +92,13 @@ class Summary:
     as_expected: bool | None
     duration_s: float
     incidents: tuple[IncidentSummary, ...]
+    commands: tuple[CommandSummary, ...] = ()
+    most_down: int | None = None
+
+    @property
+    def answers(self) -> str:
+        """Say what became of the commands that change something."""
+        return "; ".join(one.answer for one in self.commands if one.answer and not one.looks)
 
     def sentence(self) -> str:
         """Return the last line of the story."""
@@ -83,5 +117,7 @@ class Summary:
             what = f"fenced in {self.seconds_to_fence:.0f} s, {ready}{kept}"
         elif self.refused_reason is not None:
             what = f"refused: {self.refused_reason}"
+        elif self.answers:
+            what = f"{self.answers} · at most {self.most_down} not Ready at a time"
         stuck = f" · pods stuck {self.pods_stuck}" if self.pods_stuck else ""
         return f"{what} · pods moved {self.pods_moved}{stuck} · double writers {self.double_writers}"

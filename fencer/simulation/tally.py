@@ -10,7 +10,7 @@ from fencer.simulation.objects import ApiNode, ApiObject, ApiPod
 
 @dataclass(slots=True)
 class Incident:
-    """One death, or what looked like one. Times in seconds of the story; None: it did not happen.
+    """One death, or what looked like one, or a planned stop. Times in seconds of the story; None: never.
 
     Attributes:
         node: Whose.
@@ -19,6 +19,8 @@ class Incident:
         recovered_s: When every workload was whole again, after it was not.
         unfenced_s: When the taint was taken off.
         pods_moved: Replacements that got Ready on other nodes.
+        planned: A person began it: pods leave in turns, so that all may be Ready many a time before its end.
+        most_down: How many pods were not Ready at a time.
     """
 
     node: str
@@ -27,6 +29,8 @@ class Incident:
     recovered_s: float | None = None
     unfenced_s: float | None = None
     pods_moved: int = 0
+    planned: bool = False
+    most_down: int = 0
     disturbed: bool = False
 
     def after_s(self, moment_s: float | None) -> float | None:
@@ -46,11 +50,17 @@ class Tally:
         self._simulation = simulation
         self._seen = {pod.uid for pod in simulation.api.pods.values()}
         self._tainted: set[str] = set()
+        self._all_ready = self._ready()
         simulation.api.watchers.append(self._changed)
 
-    def begin(self, node: str) -> None:
+    def begin(self, node: str, *, planned: bool) -> None:
         """Note that an incident begins now."""
-        self.incidents.append(Incident(node, self._now_s()))
+        self.incidents.append(Incident(node, self._now_s(), planned=planned))
+        self._all_ready = self._ready()
+
+    def _ready(self) -> int:
+        pods = self._simulation.api.pods.values()
+        return sum(pod.ready and pod.deleted_s is None and not pod.daemon for pod in pods)
 
     def _now_s(self) -> float:
         return self._simulation.clock.now_s() - self._simulation.timeline.began_s
@@ -78,6 +88,7 @@ class Tally:
         incident = self.incidents[-1] if self.incidents else None
         if incident is None:
             return
+        incident.most_down = max(incident.most_down, self._all_ready - self._ready())
         if pod.ready and pod.uid not in self._seen:
             self._seen.add(pod.uid)
             if not pod.daemon and pod.node != incident.node:
@@ -98,7 +109,7 @@ class Tally:
         recovered = [one for one in open_ones if one.disturbed]
         for one in recovered:
             one.recovered_s = self._now_s()
-        if recovered:
+        if recovered and not recovered[0].planned:
             after_s = self._now_s() - recovered[0].began_s
             text = f"every pod is Ready again, {after_s:.0f} s after it began"
             self._simulation.timeline.tell("pods", None, "recovered", text)

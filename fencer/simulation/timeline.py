@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Actor = Literal["world", "kubernetes", "pods", "fencer"]
+Actor = Literal["world", "person", "kubernetes", "pods", "fencer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,8 @@ class StageEvent:
 
     Attributes:
         t_s: Seconds since the story began.
-        actor: Who did it: ``world`` (what breaks, and the truth), ``kubernetes``, ``pods`` or ``fencer``.
+        actor: Who did it: ``world`` (what breaks, and the truth), ``person`` (who types a command of fencer),
+            ``kubernetes``, ``pods`` or ``fencer``.
         node: The node it is about; None: the whole cluster.
         text: One sentence for people, without time and node.
         data: The same for programs; always has ``what``. Flat, JSON values only.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
-from fencer.cli.demo import StageAgent
+from fencer.cli.stage_agent import StageAgent
 from fencer.notify.message import Message
 from fencer.notify.teller import Teller
 from fencer.simulation.clock import EPOCH

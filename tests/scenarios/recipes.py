@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fencer.cli.demo import StageAgent
+from fencer.cli.stage_agent import StageAgent
 from fencer.core.policy import AfterStop, Policy, ResumedGuest, SavedGuest, UnresponsiveGuest
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.scenario import ARMED

@@ -5,39 +5,33 @@ from __future__ import annotations
 from fencer.core.model import Reason
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import Fault, What
-from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
+from fencer.simulation.scenario import CLUSTER, Scenario, Watcher, eight_replicas
 
-FROZEN_AGENT = Scenario(
-    name="frozen-agent",
-    title="fencer itself stands still, with its hand on the switch",
+FAILOVER = Scenario(
+    name="failover",
+    title="One of two agents dies in the middle of a power cut",
     story=(
         CLUSTER,
-        "The VM of k8s-2 is paused, and after a minute fencer is about to stop it: its last look is done. In",
-        "that moment the machine that fencer runs on is suspended. Meanwhile somebody restarts the VM, and",
-        "k8s-2 is sound again. Five minutes later fencer goes on where it stopped, with an order in its hand",
-        "that would now cut the power of a sound node. But an order is for one run of a VM, and soon too",
-        "old. This VM is in another run: the order is not sent.",
+        "Two agents watch. Only the one that holds the Lease of the hypervisor gives it orders: fencer-1.",
+        "The VM of k8s-2 is paused, and fencer-1 cuts its power, to give the pods away then. In that moment",
+        "fencer-1 is killed, and can tell nobody what it did. Nobody has to: fencer-2 takes the Lease over",
+        "when it was not renewed for 15 seconds, asks the hypervisor itself, and brings it to an end.",
     ),
     script=(
         Fault(30.0, What.PAUSE, "k8s-2", "somebody pauses the VM", death=True),
-        Fault(
-            35.0,
-            What.FREEZE,
-            text="fencer's machine will be suspended when fencer is about to give a power order",
-        ),
-        Fault(120.0, What.REBOOT, "k8s-2", "somebody restarts the VM"),
+        Fault(89.0, What.AGENT_KILLED, "fencer-1", for_s=600.0, steps=36),
+        Fault(240.0, What.START, "k8s-2", "somebody starts the VM again"),
     ),
-    fenced=(),
+    fenced=("k8s-2",),
     refused=None,
-    spared=True,
-    duration_s=600.0,
-    alone_s=600.0,
-    alone_whole=True,
+    duration_s=330.0,
+    workloads=eight_replicas,
+    watchers=(Watcher(), Watcher()),
 )
 
 TWO_AGENTS = Scenario(
     name="two-agents",
-    title="A second agent was not there when a witness was proven wrong",
+    title="A second agent reads what the first one wrote down",
     story=(
         CLUSTER,
         "The VM of k8s-2 is moved to a host that fencer does not know. Then lab, where it was, forgets the",
@@ -66,6 +60,34 @@ TWO_AGENTS = Scenario(
     watchers=(Watcher(until_s=180.0), Watcher(from_s=181.0)),
 )
 
+FROZEN_AGENT = Scenario(
+    name="frozen-agent",
+    title="fencer itself stands still, its hand on the switch",
+    story=(
+        CLUSTER,
+        "The VM of k8s-2 is paused, and after a minute fencer is about to stop it: its last look is done. In",
+        "that moment the machine that fencer runs on is suspended. Meanwhile somebody restarts the VM, and",
+        "k8s-2 is sound again. Five minutes later fencer goes on where it stopped, with an order in its hand",
+        "that would now cut the power of a sound node. But an order is for one run of a VM, and soon too",
+        "old. This VM is in another run: the order is not sent.",
+    ),
+    script=(
+        Fault(30.0, What.PAUSE, "k8s-2", "somebody pauses the VM", death=True),
+        Fault(
+            35.0,
+            What.FREEZE,
+            text="fencer's machine will be suspended when fencer is about to give a power order",
+        ),
+        Fault(120.0, What.REBOOT, "k8s-2", "somebody restarts the VM"),
+    ),
+    fenced=(),
+    refused=None,
+    spared=True,
+    duration_s=600.0,
+    alone_s=600.0,
+    alone_whole=True,
+)
+
 FALSE_CONTRADICTION = Scenario(
     name="false-contradiction",
     title="A node dies while the API lags behind",
@@ -89,7 +111,7 @@ FALSE_CONTRADICTION = Scenario(
 
 DISK_HANGS = Scenario(
     name="disk-hangs",
-    title="The disk under fencer's journal hangs in the middle of an incident",
+    title="The disk under fencer's journal hangs amid a fence",
     story=(
         CLUSTER,
         "fencer writes down what it is about to do before it does it. Ten seconds before the VM of k8s-2",

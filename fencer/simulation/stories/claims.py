@@ -22,7 +22,7 @@ FENCE_READY_NODE = Scenario(
     ),
     script=(
         Fault(5.0, What.CLONE, "k8s-2", "on lab there is a copy of its VM with the same UUID, off"),
-        Fault(40.0, What.FENCE_BY_HAND, "k8s-2", "somebody types: fencer fence k8s-2", death=True),
+        Fault(40.0, What.TYPED, "k8s-2", words="fence k8s-2", death=True),
     ),
     fenced=(),
     refused=Reason.NODE_READY,

@@ -92,7 +92,7 @@ VM_DELETED = Scenario(
 
 PANICKED_GUEST = Scenario(
     name="panicked-guest",
-    title="A kernel panics, and its hypervisor calls the VM running",
+    title="A kernel panics, and its VM still reads running",
     story=(
         CLUSTER,
         "The kernel of k8s-2 panics. For its hypervisor the VM runs, as it would with its network card off,",

@@ -14,30 +14,27 @@ HOSTS = Shape(endpoint="home", hosts=("pve1", "pve2", "pve3"))
 SECONDS = replace(ARMED, require_not_ready=False, lease_silent_s=0.0)
 """The recipe that waits for no silence: the one that a mistaken word of the hypervisor would mislead most."""
 
-HOST_DOWN = Scenario(
-    name="host-down",
-    title="A host dies, and nobody is left to say what became of its VM",
+HA = Scenario(
+    name="ha",
+    title="HA brings a VM back on another host: not fencer's turn",
     story=(
         CLUSTER,
-        "The host pve2 loses its power, and with it the VM of k8s-2. HA does not manage that VM. The other",
-        "hosts see that pve2 is silent, and cannot know why: cut off, it would run on. fencer refuses, and",
-        "names the ways out. One of them is a witness for the power of pve2 (its management board, by IPMI);",
-        "here the board hangs on the same broken switch. As soon as somebody plugs it in elsewhere it says",
-        "off, and again, and k8s-2 is fenced.",
+        "The host pve2 dies. Proxmox HA manages the VM of k8s-2: after two minutes it has fenced pve2, and",
+        "starts the VM on pve3. Until then nobody can say whether the VM runs on, on a host that is only cut",
+        "off: fencer refuses. When the VM boots elsewhere its old run is over, and its node is heard again",
+        "soon. HA was quicker: there is nothing to fence, and fencer keeps its hands off.",
     ),
     script=(
-        Fault(25.0, What.WITNESS_SILENT, "pve2", "the switch of the management boards breaks"),
-        Fault(30.0, What.HOST_OFF, "pve2", "the host pve2 loses its power, and its VM is gone", death=True),
-        Fault(
-            150.0, What.WITNESS_TRUTHFUL, "pve2", "somebody plugs the board of pve2 in elsewhere: it answers"
-        ),
-        Fault(280.0, What.HOST_ON, "pve2", "pve2 has power again"),
-        Fault(300.0, What.START, "k8s-2", "and starts its VM"),
+        Fault(30.0, What.HOST_OFF, "pve2", "the host pve2 dies, with the VM of k8s-2", death=True),
+        Fault(168.0, What.HA_RECOVER, "k8s-2", "HA has fenced pve2, and brings the VM to pve3"),
+        Fault(169.0, What.START, "k8s-2", "HA starts the VM on pve3"),
     ),
-    fenced=("k8s-2",),
-    refused=None,
-    duration_s=400.0,
-    shape=replace(HOSTS, watched=True),
+    fenced=(),
+    refused=Reason.HOST_SILENT,
+    duration_s=240.0,
+    alone_s=240.0,
+    alone_whole=True,
+    shape=HOSTS,
 )
 
 HA_RECOVERY = Scenario(
@@ -65,6 +62,32 @@ HA_RECOVERY = Scenario(
     shape=HOSTS,
 )
 
+HOST_DOWN = Scenario(
+    name="host-down",
+    title="A host dies, and nobody can say what became of its VM",
+    story=(
+        CLUSTER,
+        "The host pve2 loses its power, and with it the VM of k8s-2. HA does not manage that VM. The other",
+        "hosts see that pve2 is silent, and cannot know why: cut off, it would run on. fencer refuses, and",
+        "names the ways out. One of them is a witness for the power of pve2 (its management board, by IPMI);",
+        "here the board hangs on the same broken switch. As soon as somebody plugs it in elsewhere it says",
+        "off, and again, and k8s-2 is fenced.",
+    ),
+    script=(
+        Fault(25.0, What.WITNESS_SILENT, "pve2", "the switch of the management boards breaks"),
+        Fault(30.0, What.HOST_OFF, "pve2", "the host pve2 loses its power, and its VM is gone", death=True),
+        Fault(
+            150.0, What.WITNESS_TRUTHFUL, "pve2", "somebody plugs the board of pve2 in elsewhere: it answers"
+        ),
+        Fault(280.0, What.HOST_ON, "pve2", "pve2 has power again"),
+        Fault(300.0, What.START, "k8s-2", "and starts its VM"),
+    ),
+    fenced=("k8s-2",),
+    refused=None,
+    duration_s=400.0,
+    shape=replace(HOSTS, watched=True),
+)
+
 BACKUP_STOP_MODE = Scenario(
     name="backup-stop-mode",
     title="A backup stops a VM, and starts it again",
@@ -87,7 +110,7 @@ BACKUP_STOP_MODE = Scenario(
 
 BACKUP_OF_A_DEAD_GUEST = Scenario(
     name="backup-of-a-dead-guest",
-    title="A VM dies, and its nightly backup begins before it is fenced",
+    title="A VM dies, and its backup begins before it is fenced",
     story=(
         CLUSTER,
         "The VM of k8s-2 crashes, and a quarter of a minute later the nightly backup comes to it. QEMU reads",
@@ -108,7 +131,7 @@ BACKUP_OF_A_DEAD_GUEST = Scenario(
 
 QM_REBOOT = Scenario(
     name="qm-reboot",
-    title="A reboot by Proxmox: stopped, without a lock, for a moment",
+    title="A reboot by Proxmox: stopped, unlocked, for a moment",
     story=(
         CLUSTER,
         "Somebody types `qm reboot` for the VM of k8s-2. For 1.6 seconds Proxmox says stopped, with no lock",

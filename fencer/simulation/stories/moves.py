@@ -43,7 +43,7 @@ FORGOTTEN_MIGRATION = Scenario(
 
 SAVED_TO_FILE = Scenario(
     name="saved-to-file",
-    title="A VM is saved to a file, and its host forgets that it was",
+    title="A VM is saved to a file, and its host forgets that",
     story=(
         CLUSTER,
         "The VM of k8s-2 is saved with `virsh save FILE`: shut off (saved). fencer sees that, and takes note",
@@ -70,7 +70,7 @@ SAVED_TO_FILE = Scenario(
 
 REMOTE_MIGRATION = Scenario(
     name="remote-migration",
-    title="A VM is moved to another cluster, and what it leaves is unlocked",
+    title="A VM moves to another cluster; its rest is unlocked",
     story=(
         CLUSTER,
         "The VM of k8s-2 is moved to another Proxmox cluster, with `qm remote-migrate`, over the link that",

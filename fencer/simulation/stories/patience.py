@@ -94,7 +94,7 @@ COLD_COPIES = Scenario(
 
 GUEST_MOVED = Scenario(
     name="guest-moved",
-    title="A VM is restored under another number, moves to another host, and dies there",
+    title="A VM gets another number and host, and dies there",
     story=(
         CLUSTER,
         "The VM of k8s-2 is restored from a backup, under another number, and the old one is deleted. Later",

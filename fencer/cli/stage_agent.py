@@ -1,0 +1,117 @@
+"""The agent of a simulated story: the real one, through the ports of a stage."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from importlib.metadata import version
+from typing import Any
+
+from fencer import DISTRIBUTION
+from fencer.cli.stage_commands import VERBS, Command, StepTeller
+from fencer.core.policy import Mode
+from fencer.errors import ClusterError
+from fencer.ports import Election, Reporter, Viewer
+from fencer.reporting.journal import JournalReporter
+from fencer.reporting.several import SeveralReporters
+from fencer.runtime.answers import Answers
+from fencer.runtime.election import Campaigns
+from fencer.runtime.reconcile import Agent, Pass
+from fencer.runtime.watch import sight
+from fencer.runtime.world import World
+from fencer.simulation.clock import EPOCH
+from fencer.simulation.crew import Obeyed
+from fencer.simulation.stage import StagePorts
+
+
+class StageAgent(Agent):
+    """The agent as `fencer watch` runs it: each pass is shown, to its part in the election.
+
+    Args:
+        ports: What it gets on the stage.
+        viewers: To whom else passes are shown.
+    """
+
+    def __init__(self, ports: StagePorts, *viewers: Viewer) -> None:
+        self._ports = ports
+        self._stage_world = world_of(ports)
+        super().__init__(self._stage_world, ports.policy, ports.rules, by="fencer@demo")
+        election = self._stage_world.election
+        parts: tuple[Viewer, ...] = (election,) if isinstance(election, Campaigns) else ()
+        self._viewers = (*viewers, *parts, *_answers(ports))
+
+    def obey(self, words: str) -> Obeyed:
+        """Do what somebody types after ``fencer``; see `fencer.simulation.crew.Obeying`."""
+        ports, by_hand = self._ports, self._ports.by_hand
+        assert by_hand is not None  # noqa: S101 - the stage lets nobody else obey
+        verb, *nodes = words.split()
+        world = self._stage_world
+        if verb != "fence":  # that one is told as the agent's own decisions are
+            world = replace(world_of(ports, StepTeller(by_hand)), evictor=by_hand.evictor)
+        kept = world.recorder if isinstance(world.recorder, JournalReporter) else None
+        if kept is not None:
+            kept.began(verb, version(DISTRIBUTION), ports.policy, tuple(world.hypervisors))
+            kept.asked(words, tuple(nodes), {})
+        obeyed = VERBS[verb](Command(world, ports.policy, ports.rules, by_hand, nodes))
+        if kept is not None:
+            kept.ended(0 if obeyed.done else 1)
+        return obeyed
+
+    def tick(self, *args: Any, **options: Any) -> Pass:
+        """Make a pass, and show it; see `Agent.tick`."""
+        try:
+            done = super().tick(*args, **options)
+        except ClusterError as error:
+            for viewer in self._viewers:
+                viewer.failed(str(error))
+            raise
+        for viewer in self._viewers:
+            viewer.passed(sight(done, self._stage_world))
+        return done
+
+
+def world_of(ports: StagePorts, reporter: Reporter | None = None) -> World:
+    """Return what an agent on the stage works through; where it has a disk, it keeps a journal.
+
+    Args:
+        ports: What it gets there.
+        reporter: Is told instead of the stage.
+    """
+    reporter = reporter or ports.reporter
+    world = World(
+        ports.cluster,
+        ports.hypervisors,
+        ports.asker,
+        ports.clock,
+        reporter,
+        witnesses=ports.witnesses,
+        leases=ports.leases,
+        election=_election(ports),
+        requests=ports.requests,
+    )
+    if ports.journal is None:
+        return world
+    now_s = ports.clock.now_s
+    keeps = JournalReporter(ports.journal, ports.asker, now_s, lambda: EPOCH + timedelta(seconds=now_s()))
+    return replace(world, reporter=SeveralReporters(reporter, keeps), recorder=keeps)
+
+
+def _election(ports: StagePorts) -> Election | None:
+    """Let an agent on the stage campaign beside its passes; None: it only observes, or takes one command."""
+    beside, leases = ports.beside, ports.leases
+    if beside is None or leases is None or ports.policy.mode is not Mode.ARMED:
+        return None
+    campaigns = Campaigns(leases, ports.hypervisors, beside.asker, ports.clock, ports.holder, beside.utc)
+    for step in campaigns.steps():
+        beside.again(step)
+    return campaigns
+
+
+def _answers(ports: StagePorts) -> tuple[Answers, ...]:
+    """Let an agent on the stage answer those who ask, beside its passes; empty: it only observes."""
+    if ports.beside is None or ports.requests is None or ports.policy.mode is not Mode.ARMED:
+        return ()
+    cluster = ports.cluster
+    answers = Answers(ports.requests, ports.reporter, ports.clock.now_s, lambda name: cluster.fact(name).node)
+    ports.beside.again(answers.step)
+    return (answers,)
