@@ -134,9 +134,9 @@ def _leads_somewhere(link: str, text: str, folder: Path) -> bool:
 
 def anchors(page: str) -> set[str]:
     """Return what links may lead to in a page: its headings, and rows of tables with a mark of their own."""
-    return {*map(_anchor, _HEADING.findall(page)), *_MARK.findall(page)}
+    return {*map(anchor, _HEADING.findall(page)), *_MARK.findall(page)}
 
 
-def _anchor(heading: str) -> str:
+def anchor(heading: str) -> str:
     """Return what a forge calls a heading in links."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")

@@ -13,6 +13,7 @@ from fencer.core.ladders import LADDERS, Choice, Ladder, Row
 from fencer.core.model import PowerState
 from fencer.wording.reasons import NOTHING, TEXTS
 from fencer.wording.ways_out import WAYS
+from tests.docs.citations import anchor
 
 _ROW = re.compile(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
@@ -112,6 +113,21 @@ def ways() -> str:
             *("**It waits, for this:**", "", *waits, *passing, ""),
             f"**As it should be, or on its way:** {', '.join(well)}.",
         ]
+    )
+
+
+def contents(text: str) -> str:
+    """Make the contents of a page of questions: its parts, each with its questions.
+
+    Args:
+        text: Of the page.
+    """
+    parts = re.findall(r"(?ms)^## ([^\n]+)\n(.*?)(?=^## |\Z)", text)
+    questions = {part: re.findall(r"(?m)^### (.+)$", body) for part, body in parts}
+    return "\n\n".join(
+        f"**{part}**\n\n" + "\n".join(f"- [{one}](#{anchor(one)})" for one in asked)
+        for part, asked in questions.items()
+        if asked
     )
 
 

@@ -12,7 +12,7 @@ from mkdocs.config import load_config
 from tests.docs.citations import ROOT
 
 SETTINGS = ROOT / "config" / "docs" / "mkdocs.yml"
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SHAPE = ("h2", "h3", "h4", "ul", "ol", "li", "pre", "table", "tr", "blockquote", "img")
 """What a reader sees at a glance."""
 
@@ -70,7 +70,7 @@ def shape(html):
 
 
 def on_the_site(folder, page):
-    name = "index" if page.stem == "README" else page.stem
+    name = {ROOT / "README.md": "start", ROOT / "docs" / "README.md": "index"}.get(page, page.stem)
     html = (folder / f"{name}.html").read_text(encoding="utf-8")
     return html.partition('role="main">')[2].partition("<footer")[0]
 
@@ -79,7 +79,7 @@ def test_it_is_built_without_a_warning(site):
     assert site[1] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_reads_there_as_on_a_forge(site, page):
     """They read lists differently: below a point all is indented by four, and before one is an empty line."""
     forge = MarkdownIt("commonmark").enable("table").render(page.read_text(encoding="utf-8"))
