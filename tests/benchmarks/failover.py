@@ -217,8 +217,9 @@ DOTS = {"fenced_s": "taint", "gone_s": "old pods gone", "attached_s": "volumes a
 """Milestones that the picture shows as dots."""
 NAME = (
     "How long a node's death keeps its pods away",
-    "A bar for each row of the table: seconds until the pods are Ready elsewhere, with a dot for each milestone on the "
-    "way. Kubernetes alone never gets there; fencer does within 8 to 56 seconds, by how it is set.",
+    "A bar for each row of the table: seconds until the pods are Ready elsewhere, with a dot for each "
+    "milestone on the way. Kubernetes alone never gets there; fencer does within 8 to 56 seconds, by how it "
+    "is set.",
 )
 """Of the picture: its title, and what is to be seen."""
 ACROSS = "seconds until its pods are Ready elsewhere: bar p50, line p95"

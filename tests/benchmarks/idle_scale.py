@@ -235,8 +235,9 @@ def growth(measured: Sequence[Idle]) -> str:
 
 NAME = (
     "What fencer costs while nothing happens",
-    "Three lines that grow with the number of nodes, and stay below their goals: fencer's CPU in seconds a minute, "
-    "kB a second that it receives from the API server, and its memory in MiB. The numbers are in the table.",
+    "Three lines that grow with the number of nodes, and stay below their goals: fencer's CPU in seconds a "
+    "minute, kB a second that it receives from the API server, and its memory in MiB. The numbers are in the "
+    "table.",
 )
 """Of the picture."""
 

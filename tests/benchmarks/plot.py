@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from tests.pictures.paper import svg, words
 
-WIDTH, HEIGHT = 224, 290
+WIDTH, HEIGHT = 224, 296
 """Of one panel."""
-LEFT, RIGHT, TOP, BOTTOM = 44, 18, 42, 54
+LEFT, RIGHT, TOP, BOTTOM = 44, 18, 42, 60
 FONT_PX = 14
 TONES = ("blue", "yellow", "magenta")
 
@@ -92,7 +92,7 @@ def _grid(xs: range, ys: range) -> Iterator[str]:
     for power in xs:
         x = _x(10.0**power, xs)
         yield f'<path class="line-line" d="M{x:g} {TOP} V{HEIGHT - BOTTOM}"/>'
-        yield words(_short(power), x, HEIGHT - BOTTOM + 18, "muted", text_anchor="middle")
+        yield words(_short(power), x, HEIGHT - BOTTOM + 23, "muted", text_anchor="middle")
     for power in ys:
         y = _y(10.0**power, ys)
         yield f'<path class="line-line" d="M{LEFT} {y:.1f} H{WIDTH - RIGHT}"/>'
@@ -100,7 +100,7 @@ def _grid(xs: range, ys: range) -> Iterator[str]:
 
 
 def _short(power: int) -> str:
-    """Write a power of ten: 0.1, 1, 10, 100, 1k, 10k, …"""
+    """Write a power of ten: 0.1, 1, 10, 100, 1k, 10k and so on."""
     return f"{10.0**power:g}" if power < _THOUSAND else f"{10.0 ** (power - _THOUSAND):g}k"
 
 
@@ -167,7 +167,8 @@ def _bar(row: Bar, top: float, x: Callable[[float], float]) -> Iterator[str]:
         yield words(row.endless, BAR_LEFT + 4, y + 8, "red", font_weight=600)
     else:
         half, most = x(row.ends[0]), x(row.ends[1])
-        yield f'<rect class="soft" x="{BAR_LEFT}" y="{y - 7}" width="{half - BAR_LEFT:.1f}" height="14" rx="2"/>'
+        size = f'width="{half - BAR_LEFT:.1f}" height="14"'
+        yield f'<rect class="soft" x="{BAR_LEFT}" y="{y - 7}" {size} rx="2"/>'
         yield f'<path class="line-muted" stroke-width="1.5" fill="none" d="M{half} {y} H{most} m0 -5 v10"/>'
         yield words(f"{row.ends[0]:.1f} s", most + 8, y + 5, font_weight=600)
     for tone, dot in zip(TONES, row.dots, strict=False):

@@ -12,6 +12,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from pathlib import Path
 
 from tests.pictures import demo, ladder, measured, overview, screens
 from tests.pictures.paper import ROOT
@@ -29,36 +30,45 @@ DRAWN: Mapping[str, Mapping[str, Callable[[], str]]] = {
 NAMES = (*DRAWN, *screens.TEXTS)
 
 
-def differing(names: Iterable[str]) -> list[str]:
-    """Return the files that are not what would be made now, each with the command that makes it."""
+def differing(names: Iterable[str], folder: Path = FOLDER) -> list[str]:
+    """Return the files that are not what would be made now, each with the command that makes it.
+
+    Args:
+        names: Of pictures.
+        folder: Where they lie.
+    """
     told = []
     for name in names:
         if name in DRAWN:
             made = {file: draw() for file, draw in DRAWN[name].items()}
-            off = [file for file, text in made.items() if _kept(file) != text]
+            off = [file for file, text in made.items() if _kept(folder / file) != text]
         else:
             current = screens.known().get(name) == screens.digest(name)
-            off = [file for file in screens.files(name) if not current or not (FOLDER / file).exists()]
+            off = [file for file in screens.files(name) if not current or not (folder / file).exists()]
         told += [f"docs/{file} differs from what is drawn now: ./dev pictures {name}" for file in off]
     return told
 
 
-def _kept(file: str) -> str:
-    path = FOLDER / file
+def _kept(path: Path) -> str:
     return path.read_text("utf-8") if path.exists() else ""
 
 
-def make(names: Iterable[str]) -> list[str]:
-    """Make pictures; return what was left out, and why."""
+def make(names: Iterable[str], folder: Path = FOLDER) -> list[str]:
+    """Make pictures; return what was left out, and why.
+
+    Args:
+        names: Of pictures.
+        folder: Where they are to lie.
+    """
     names = tuple(names)
     for name in names:
         for file, draw in DRAWN.get(name, {}).items():
-            (FOLDER / file).write_text(draw(), "utf-8")
+            (folder / file).write_text(draw(), "utf-8")
     pages = [name for name in names if name in screens.TEXTS]
     if pages and found() is None:
         return [f"docs/{file} was not made: {MISSING}" for name in pages for file in screens.files(name)]
     if pages:
-        screens.take(pages, FOLDER)
+        screens.take(pages, folder)
     return []
 
 

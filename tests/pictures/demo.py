@@ -13,8 +13,8 @@ CODE = "import sys; sys.argv[:] = ['fencer', 'demo', '--instant']; from fencer.c
 TITLE = "fencer demo"
 ABOUT = (
     "A recording of the command fencer demo: a paused VM, and eight database replicas with a volume each. "
-    "With Kubernetes alone, three pods stay stuck for ever. With fencer, the guest is stopped, proven off and fenced, "
-    "every pod is Ready elsewhere about a minute later, and no volume ever has two writers."
+    "With Kubernetes alone, three pods stay stuck for ever. With fencer, the guest is stopped, proven off, "
+    "and fenced; every pod is Ready elsewhere about a minute later, and no volume ever has two writers."
 )
 LONGEST_S = 32.0
 """The whole story."""
@@ -53,7 +53,7 @@ def waits_s(told: Sequence[Sequence[Run]]) -> list[float]:
 
 
 def _heads(runs: Sequence[Run]) -> bool:
-    """Whether a line begins something new: it is bold; where the command wraps it, its second line is not told."""
+    """Whether a line is bold, and at the left."""
     return bool(runs) and runs[0].look.bold and runs[0].column == 0
 
 

@@ -1,4 +1,4 @@
-"""The ladder that leads to a fence, as a picture: its rungs and what a no leads to, out of the rules themselves.
+"""The ladder that leads to a fence, as a picture out of the rules: its rungs, and what a no leads to.
 
 Questions are written here; rungs, their order and parts, what the default policy makes of a guest that is not
 off, and the words of verdicts and reasons are those of the code.
@@ -54,9 +54,14 @@ STATES = (PowerState.RUNNING, PowerState.PAUSED, PowerState.SAVED, PowerState.UN
 
 WIDTH = 640
 MARGIN, RAIL, INDENT, PITCH, LINE, HEAD = 16, 46, 72, 33, 21, 34
-"""Around everything; the rungs' numbers; their words; from a question's top to its first line; a line; a heading."""
+"""Around everything; the places of numbers and of words; a question with its gap; a line; a heading."""
 TITLE = "When fencer fences"
-TONES = {Verdict.WAIT: "yellow", Verdict.REFUSE: "red", Verdict.STOP_FIRST: "blue", Verdict.DISCARD_FIRST: "blue"}
+TONES = {
+    Verdict.WAIT: "yellow",
+    Verdict.REFUSE: "red",
+    Verdict.STOP_FIRST: "blue",
+    Verdict.DISCARD_FIRST: "blue",
+}
 ALL_YES = (
     "The node is tainted. Then the proof is asked for again: right after",
     "the taint, before each batch of pods, and before volumes are freed.",
@@ -71,8 +76,8 @@ class Part:
     rungs: tuple[str, ...]
 
 
-def parts() -> list[Part]:
-    """Return the rungs of the whole ladder in their order; one that is in no part goes with those before it."""
+def parts(ladder: Ladder) -> list[Part]:
+    """Return the rungs of a whole ladder in their order; one that is in no part goes with those before it."""
     of = {
         **dict.fromkeys(BEGIN, "First of all"),
         **_named(ladders.APPROACH, "The node"),
@@ -83,7 +88,7 @@ def parts() -> list[Part]:
         "armed": "Last of all",
     }
     found: list[Part] = []
-    for rung in (*BEGIN, *(name for name, _ in FENCE.rungs)):
+    for rung in (*BEGIN, *(name for name, _ in ladder.rungs)):
         heading = of.get(rung, found[-1].heading if found else "")
         if found and found[-1].heading == heading:
             found[-1] = Part(heading, (*found[-1].rungs, rung))
@@ -120,17 +125,23 @@ def noes(rung: str) -> Sequence[No]:
     return [*not_off(Policy())] if rung == "off" else QUESTIONS[rung][1]
 
 
-def draw() -> str:
-    """Return the picture."""
-    if FENCE.ending is not fence.taint:
-        raise ValueError("this ladder does not end in the taint any more: draw its end anew")
+def draw(ladder: Ladder = FENCE) -> str:
+    """Return the picture.
+
+    Raises:
+        ValueError: The ladder has a rung without a question, or another end.
+    """
+    unknown = [rung for part in parts(ladder) for rung in part.rungs if rung not in QUESTIONS]
+    if unknown:
+        raise ValueError(f"rungs that have no question in the picture yet: {', '.join(unknown)}")
+    if ladder.ending is not fence.taint:
+        raise ValueError("this ladder does not end in the taint: its end is drawn otherwise")
     drawn: list[str] = []
     number, y = 0, float(MARGIN)
-    for part in parts():
+    for part in parts(ladder):
         high = HEAD + sum(_height(rung) for rung in part.rungs) + 4
-        drawn.append(
-            f'<rect class="panel line-line" x="{MARGIN}" y="{y:g}" width="{WIDTH - 2 * MARGIN}" height="{high}" rx="10"/>'
-        )
+        size = f'width="{WIDTH - 2 * MARGIN}" height="{high}"'
+        drawn.append(f'<rect class="panel line-line" x="{MARGIN}" y="{y:g}" {size} rx="10"/>')
         drawn.append(words(part.heading, INDENT, y + 24, "muted", font_size=16))
         y += HEAD
         for rung in part.rungs:
@@ -143,16 +154,23 @@ def draw() -> str:
     rail = f'<path class="line-hatch" stroke-width="3" d="M{RAIL} {MARGIN + HEAD + 12} V{y:g}"/>'
     panels = [one for one in drawn if 'class="panel' in one or 'class="good' in one]
     rest = [one for one in drawn if one not in panels]
-    return svg((TITLE, about()), (WIDTH, high), [*panels, rail, *rest], font_px=15)
+    return svg((TITLE, about(ladder)), (WIDTH, high), [*panels, rail, *rest], font_px=15)
 
 
-def about() -> str:
+def about(ladder: Ladder) -> str:
     """Return the ladder in words, for those who do not see it."""
     told = [
-        f"{number}. {QUESTIONS[rung][0]} If not, fencer {' or '.join(f'{VERBS[verdict]}: {TEXTS[reason].says}' for verdict, reason in noes(rung))}."
-        for number, rung in enumerate((one for part in parts() for one in part.rungs), 1)
+        f"{number}. {QUESTIONS[rung][0]} If not: {' or '.join(map(_told, noes(rung)))}."
+        for number, rung in enumerate((one for part in parts(ladder) for one in part.rungs), 1)
     ]
-    return " ".join(["Questions asked in order; the first no decides.", *told, "If all are answered with yes:", *ALL_YES])
+    return " ".join(
+        ["Questions asked in order; the first no decides.", *told, "If all are answered with yes:", *ALL_YES]
+    )
+
+
+def _told(no: No) -> str:
+    verdict, reason = no
+    return f"{VERBS[verdict]}, because {TEXTS[reason].says}"
 
 
 def _height(rung: str) -> int:
@@ -161,7 +179,7 @@ def _height(rung: str) -> int:
 
 def _rung(number: int, rung: str, y: float) -> Iterator[str]:
     yield f'<circle class="page line-hatch" stroke-width="2" cx="{RAIL}" cy="{y + 12:g}" r="14"/>'
-    yield words(str(number), RAIL, y + 17, text_anchor="middle", font_size=14, font_weight=600)
+    yield words(str(number), RAIL, y + 17, text_anchor="middle", font_size=15, font_weight=600)
     yield words(QUESTIONS[rung][0], INDENT, y + 18, font_size=17, font_weight=600)
     for line, (verdict, reason) in enumerate(noes(rung)):
         verb = f'<tspan class="{TONES[verdict]}" font-weight="600">{VERBS[verdict]}</tspan>'

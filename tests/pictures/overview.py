@@ -10,8 +10,9 @@ WIDTH, HEIGHT = 640, 500
 TITLE = "What fencer does"
 ABOUT = (
     "A Kubernetes cluster of three nodes; each node is a guest of a hypervisor. fencer stands outside. "
-    "1: the node k8s-2 falls silent. 2: fencer asks the hypervisor, which proves that the guest of k8s-2 is off. "
-    "3: fencer taints the node, and its pods start on other nodes, with their volumes. Without proof, it does nothing."
+    "1: the node k8s-2 falls silent. 2: fencer asks the hypervisor, which proves that the guest of k8s-2 is "
+    "off. 3: fencer taints the node, and its pods start on other nodes, with their volumes. Without proof, "
+    "it does nothing."
 )
 STEPS = (
     "A node falls silent: dead, or only cut off?",
@@ -111,10 +112,9 @@ def _heads() -> Iterator[str]:
     """Define the heads of arrows, one for each tone: a marker does not take the colour of its line."""
     yield "<defs>"
     for tone in ("red", "green", "ink"):
-        yield (
-            f'<marker id="{tone}-head" viewBox="0 0 10 10" refX="7" refY="5" markerWidth="5" markerHeight="5" '
-            f'orient="auto-start-reverse"><path class="{tone}" d="M0 0 L10 5 L0 10 z"/></marker>'
-        )
+        size = 'viewBox="0 0 10 10" refX="7" refY="5" markerWidth="5" markerHeight="5"'
+        head = f'<path class="{tone}" d="M0 0 L10 5 L0 10 z"/>'
+        yield f'<marker id="{tone}-head" {size} orient="auto-start-reverse">{head}</marker>'
     yield "</defs>"
 
 

@@ -1,8 +1,8 @@
 """What all drawn pictures share: colours for light and dark, words that are shown, and the SVG around them.
 
-A picture is an image on a forge: no script, nothing from elsewhere, no element of HTML. It has a ground of its
-own, so that it can be read where page and reader disagree on the mode. Colours are classes with plain values:
-a viewer that knows no mode shows the light ones.
+A picture is an image on a forge: no script, nothing from elsewhere, no element of HTML. It has a ground of
+its own, so that it can be read where page and reader disagree on the mode. Colours are classes with plain
+values: a viewer that knows no mode shows the light ones.
 """
 
 from __future__ import annotations
@@ -72,7 +72,12 @@ def words(text: str, x: float, y: float, tone: str = "ink", **more: object) -> s
 
 
 def svg(
-    name: tuple[str, str], size: tuple[float, float], drawn: Iterable[str], *, font_px: float = 12, style: str = ""
+    name: tuple[str, str],
+    size: tuple[float, float],
+    drawn: Iterable[str],
+    *,
+    font_px: float = 12,
+    style: str = "",
 ) -> str:
     """Return a whole picture.
 

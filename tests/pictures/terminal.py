@@ -107,7 +107,9 @@ def lines(text: str) -> list[list[Run]]:
                 raise ValueError(f"not known to the picture: {part!r}")
             else:
                 letters += [(letter, look) for letter in part]
-        found += [_runs(letters[begin : begin + COLUMNS]) for begin in range(0, max(1, len(letters)), COLUMNS)]
+        found += [
+            _runs(letters[begin : begin + COLUMNS]) for begin in range(0, max(1, len(letters)), COLUMNS)
+        ]
     return found
 
 
@@ -125,7 +127,7 @@ def _look(codes: str, look: Look) -> Look:
 
 
 def _runs(letters: Sequence[tuple[str, Look]]) -> list[Run]:
-    """Put letters of one look together, cut at wider gaps: what stands in columns stays there with any font."""
+    """Put letters of one look together; cut at wider gaps, columns stay columns with any font."""
     runs: list[Run] = []
     column = 0
     for look, group in groupby(letters, itemgetter(1)):
@@ -189,7 +191,8 @@ MONOSPACED = f"text {{ font-family: {MONOSPACE} }}"
 
 
 def _window(title: str, width: float, height: float) -> Iterator[str]:
-    yield f'<rect class="line-line" fill="none" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="8"/>'
+    size = f'width="{width - 1}" height="{height - 1}"'
+    yield f'<rect class="line-line" fill="none" x="0.5" y="0.5" {size} rx="8"/>'
     yield f'<path class="panel" d="M0 {BAR} V8 a8 8 0 0 1 8 -8 H{width - 8} a8 8 0 0 1 8 8 V{BAR} z"/>'
     for number in range(3):
         yield f'<circle class="hatch" cx="{20 + 18 * number}" cy="{BAR / 2:g}" r="6"/>'
@@ -205,7 +208,9 @@ def _line(runs: Sequence[Run], at: int) -> Iterator[str]:
         bold = ' font-weight="700"' if run.look.bold else ""
         long = f' textLength="{len(run.text) * LETTER:.1f}" lengthAdjust="spacingAndGlyphs"'
         tone = "" if run.look.tone == "ink" else f' class="{run.look.tone}"'
-        spans.append(f'<tspan{tone} x="{MARGIN + run.column * LETTER:.1f}"{long}{bold}>{shown(run.text)}</tspan>')
+        spans.append(
+            f'<tspan{tone} x="{MARGIN + run.column * LETTER:.1f}"{long}{bold}>{shown(run.text)}</tspan>'
+        )
     yield f'<text class="ink" y="{LINE * at + LINE - 4}">{"".join(spans)}</text>'
 
 

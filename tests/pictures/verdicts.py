@@ -20,18 +20,10 @@ Place = tuple[str, str]
 """A module of the rules, and a name at its top."""
 
 
-def given_by(function: Callable[..., Any]) -> dict[Reason, Verdict]:
-    """Return what a rung, or the ending of a ladder, can answer.
-
-    Raises:
-        ValueError: It gives two verdicts for one reason: then a person has to say when.
-    """
+def given_by(function: Callable[..., Any]) -> set[tuple[Verdict, Reason]]:
+    """Return what a rung can answer when it objects."""
     function = function.func if isinstance(function, partial) else function
-    found: dict[Reason, Verdict] = {}
-    for verdict, reason in _reached((function.__module__, function.__qualname__)):
-        if found.setdefault(reason, verdict) is not verdict:
-            found.pop(reason)
-    return found
+    return set(_reached((function.__module__, function.__qualname__)))
 
 
 def _reached(place: Place) -> Iterator[tuple[Verdict, Reason]]:
@@ -39,6 +31,8 @@ def _reached(place: Place) -> Iterator[tuple[Verdict, Reason]]:
     while waiting:
         module, name = waiting.pop()
         bodies, imported = _names(module)
+        if name not in bodies:  # a type: what it is made of gives no verdict
+            continue
         for node in ast.walk(bodies[name]):
             yield from _pairs(node)
             if isinstance(node, ast.Name):
@@ -72,19 +66,5 @@ def _names(module: str) -> tuple[dict[str, ast.stmt], dict[str, Place]]:
             case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
                 bodies[name] = item
             case ast.ImportFrom(module=str(source)) if source.startswith("fencer.core."):
-                imported |= {one.name: (source, one.name) for one in item.names if one.asname is None}
-    # Types are no steps of the way: what they are made of gives no verdict.
-    return bodies, {name: place for name, place in imported.items() if place[1] in _top(place[0])}
-
-
-@cache
-def _top(module: str) -> frozenset[str]:
-    path = Path(str(importlib.import_module(module).__file__))
-    found = set()
-    for item in ast.parse(path.read_text("utf-8")).body:
-        match item:
-            case ast.FunctionDef(name=name):
-                found.add(name)
-            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
-                found.add(name)
-    return frozenset(found)
+                imported |= {one.name: (source, one.name) for one in item.names}
+    return bodies, imported
