@@ -51,7 +51,7 @@ _SET_UP, _START = "Set this up? [Y/n]: ", "changes nothing. [Y/n]: "
 def quickstart(site: Site) -> str:
     """Type all three."""
     look_for_obstacles(site)
-    return "; ".join(f"{name}: {typed(site)}" for name, typed in _ALL.items())
+    return "; ".join(f"{name}: {typed(site)}" for name, typed in ALL.items())
 
 
 def _proxmox(site: Site) -> str:
@@ -109,11 +109,12 @@ def _vagrant(site: Site) -> str:
         return "armed"
 
 
-_ALL: Mapping[str, Callable[[Site], str]] = {
+ALL: Mapping[str, Callable[[Site], str]] = {
     quick_starts.PROXMOX: _proxmox,
     quick_starts.KVM: _kvm,
     quick_starts.VAGRANT: _vagrant,
 }
+"""What types each, by its heading."""
 
 
 def _observes_then_armed(
