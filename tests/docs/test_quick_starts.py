@@ -1,4 +1,4 @@
-"""The README's quick starts can be pasted as they stand, and somebody has: `./dev long quickstart` types each."""
+"""The README's quick starts can be pasted as they stand: `./dev long quickstart` pastes each of them."""
 
 import re
 import shlex
