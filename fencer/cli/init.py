@@ -13,8 +13,9 @@ from fencer.cli.init_agent import arming, give_to_fencer, make_service, run_chec
 from fencer.cli.init_config import Plan, configured, own_file, refuse_what_would_fail
 from fencer.cli.init_hooks import hooks
 from fencer.cli.init_hypervisor import chosen
-from fencer.cli.init_kubernetes import administrator, grant, own_kubeconfig, wait_for_leases
+from fencer.cli.init_kubernetes import administrator, grant, own_kubeconfig
 from fencer.cli.init_nodes import Matched, guests_of_nodes
+from fencer.cli.init_waiting import wait_for_leases, wait_for_policy
 from fencer.cli.init_wish import HERE, TYPES, Asked, Chosen, Wish
 from fencer.cli.options import READ_LATER, config_option, yes_option
 from fencer.cli.render import clean, say, table
@@ -217,6 +218,8 @@ def _set_up(wiring: Wiring, person: Person, plan: Plan, *, drain: bool) -> Match
         applied = grant(admin, leases_manifest(told.leases, NAMESPACE))
         say(f"Lease of {listing([one.identity for one in told.leases])}: {applied}")
         wait_for_leases(wiring, plan.own, [one.name for one in told.leases])
+    if wanted.policy:
+        wait_for_policy(wiring, plan.own, admin.nodes)
     complain_of_silence(told, "fencer init")
     # Only beside the configuration: what that names elsewhere may be anybody's.
     beside_it = [file for file in plan.files if file.parent == plan.path.parent]

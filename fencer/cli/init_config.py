@@ -16,6 +16,7 @@ from fencer.cli.render import clean, say
 from fencer.cli.wire import Wiring
 from fencer.config.settings import Config
 from fencer.errors import HypervisorUnreachable
+from fencer.preflight.agent import unit_of
 from fencer.setup.configs import write_new
 from fencer.setup.files import require_writable
 from fencer.setup.starting_config import Start, written
@@ -47,7 +48,8 @@ class Plan:
     @property
     def start(self) -> Start:
         """Return what a new configuration begins with."""
-        return Start(self.own, self.admin.servers[1:], self.hypervisor.name, self.hypervisor.keys)
+        servers, unit = self.admin.servers[1:], unit_of(self.path)
+        return Start(self.own, servers, self.hypervisor.name, self.hypervisor.keys, unit=unit)
 
 
 def own_file(path: Path, config: Config | None) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from math import inf
 from pathlib import Path
 
 from fencer.cli.asked import Person
+from fencer.cli.init_waiting import wait
 from fencer.cli.init_wish import Asked, refuse_servers
 from fencer.cli.render import clean, complain
 from fencer.cli.setup_kubernetes import HOUR_S, HOURS, bound_before, made_for, tried
@@ -27,9 +27,6 @@ from fencer.setup.files import refuse_same, write_private
 from fencer.setup.pve import Way
 from fencer.wording.credentials import end_warning, ends_in
 
-HEARD_TRIES, HEARD_EVERY_S = 20, 0.5
-"""So often is asked whether new rights are in force: 10 s, and they are within one."""
-
 
 @dataclass(frozen=True, slots=True)
 class Admin:
@@ -39,20 +36,20 @@ class Admin:
         settings: It.
         source: Where its kubeconfig was found, for people.
         info: What the cluster says of itself.
-        nodes: How many nodes it has.
+        nodes: Its nodes' names.
         servers: The URLs under which its API answers here, the one that lasts longest first.
     """
 
     settings: ClusterSettings
     source: str
     info: ClusterInfo
-    nodes: int
+    nodes: tuple[str, ...]
     servers: tuple[str, ...]
 
     @property
     def about(self) -> str:
         """Say which cluster it is."""
-        nodes = count(self.nodes, "node")
+        nodes = count(len(self.nodes), "node")
         return f"{self.info.version}, {nodes}; as {self.info.user}, {self.source}"
 
     @property
@@ -97,7 +94,8 @@ def administrator(wiring: Wiring, person: Person, asked: Asked, folder: Path) ->
             f"{error}. A kubeconfig that k3s wrote leads to the machine that it is on: --from USER@NODE "
             "reads it there, --server https://ADDRESS:6443 says where it leads from here"
         ) from error
-    return Admin(settings, source, info, len(found.views), _answering(settings, info, servers))
+    names = tuple(view.name for view in found.views)
+    return Admin(settings, source, info, names, _answering(settings, info, servers))
 
 
 def _leads_here(settings: ClusterSettings) -> bool:
@@ -220,7 +218,7 @@ def own_kubeconfig(wiring: Wiring, admin: Admin, file: Path, url: str) -> str:
     issued = issue_token(admin.settings, NAMESPACE, HOURS * HOUR_S, made_for(file), time.sleep)
     text = kubeconfig(url, issued.token, issued.ca_pem, issued.tls_server_name)
     try:
-        _wait(wiring, lambda: tried(text))
+        wait(wiring, lambda: tried(text))
         before = bound_before(file)
         write_private(file, text)
     except FencerError:
@@ -233,28 +231,6 @@ def own_kubeconfig(wiring: Wiring, admin: Admin, file: Path, url: str) -> str:
         )
     left_s = (parse_utc(issued.expires_utc) - datetime.now(UTC)).total_seconds()
     return f"{printable(str(file))}: written, for {clean(url)}; its token {ends_in(left_s)}"
-
-
-def wait_for_leases(wiring: Wiring, file: Path, names: Sequence[str]) -> None:
-    """Wait until fencer may write its Leases, or for a while.
-
-    Args:
-        wiring: Waits.
-        file: fencer's kubeconfig.
-        names: The Leases'.
-    """
-    from fencer.cluster.own import KubernetesAccount  # noqa: PLC0415 - the client is heavy
-
-    account = KubernetesAccount(ClusterSettings(file), time.sleep)
-    _wait(wiring, lambda: [right for name in names for right in account.missing_lease_rights(name)])
-
-
-def _wait(wiring: Wiring, missing: Callable[[], Sequence[str]]) -> None:
-    """Wait until nothing is missing: API servers hear of new roles a moment later. `check` names the rest."""
-    for _ in range(HEARD_TRIES):
-        if not missing():
-            return
-        wiring.rest(HEARD_EVERY_S)
 
 
 def _why_not(admin: Admin, file: Path) -> str:

@@ -297,7 +297,7 @@ class Crew:
         process = self._processes[name] = Process(simulation.clock)
         self._lives += 1
         holder = str(Holder(name, "simulated", str(self._lives)))
-        watched, hypervisors = self._truth.ports(holder if watches else "")
+        watched, hypervisors = self._truth.ports(holder if watches else "", by_hand=not watches)
         cluster: object = watched
         chance = None
         if self._scenario.interleaved:

@@ -43,8 +43,10 @@ class CommandSummary:
 
     @property
     def answer(self) -> str:
-        """Its answer, without what follows from it."""
-        return self.text.partition("; ")[0]
+        """What became of it, in a few words."""
+        if self.done:
+            return self.text.partition("; ")[0]
+        return f"{self.words.split()[0]} {'refused' if self.text.startswith('refused') else 'failed'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Summary:
     @property
     def answers(self) -> str:
         """Say what became of the commands that change something."""
-        return "; ".join(one.answer for one in self.commands if one.answer and not one.looks)
+        return ", ".join(one.answer for one in self.commands if one.text and not one.looks)
 
     def sentence(self) -> str:
         """Return the last line of the story."""

@@ -103,11 +103,12 @@ class Truth:
         guests = (guest for guest in self._simulation.world.guests.values() if guest.node == node)
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
-    def ports(self, holder: str) -> tuple[Cluster, dict[str, Hypervisor]]:
+    def ports(self, holder: str, *, by_hand: bool = False) -> tuple[Cluster, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest.
 
         Args:
             holder: Who it is on a Lease; empty: a person's command, which needs none.
+            by_hand: It is a person's command, and may start whatever they like.
         """
         looks: dict[str, float] = {}
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
@@ -116,7 +117,7 @@ class Truth:
             looks[guest.name] = clock.now_s()
 
         def started(ref: GuestRef) -> None:
-            if not holder:  # a person may start whatever they like
+            if by_hand:
                 return
             for guest in self._simulation.world.guests.values():
                 if guest.ref.key == ref.key and self._cuts.get(guest.name) != guest.starts - 1:

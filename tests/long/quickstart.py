@@ -51,7 +51,7 @@ _SET_UP, _START = "Set this up? [Y/n]: ", "changes nothing. [Y/n]: "
 def quickstart(site: Site) -> str:
     """Type all three."""
     look_for_obstacles(site)
-    return "; ".join(f"{name}: {typed(site)}" for name, typed in _ALL.items())
+    return "; ".join(f"{name}: {typed(site)}" for name, typed in ALL.items())
 
 
 def _proxmox(site: Site) -> str:
@@ -66,7 +66,7 @@ def _proxmox(site: Site) -> str:
             _SET_UP: "",
             _START: "",
         }
-        return _observes_then_armed(shell, quick_starts.PROXMOX, answers, guests)
+        return _observes_then_armed(_host(site, system), shell, quick_starts.PROXMOX, answers, guests)
 
 
 def _kvm(site: Site) -> str:
@@ -82,7 +82,7 @@ def _kvm(site: Site) -> str:
             "the moment a guest ends? [Y/n]: ": "",
             _START: "",
         }
-        return _observes_then_armed(shell, quick_starts.KVM, answers, guests, "sudo ")
+        return _observes_then_armed(_host(site, system), shell, quick_starts.KVM, answers, guests)
 
 
 def _vagrant(site: Site) -> str:
@@ -104,32 +104,36 @@ def _vagrant(site: Site) -> str:
         _type(shell, _arming(shown))
         shell.type("./dev fencer watch")
         shell.wait("mode armed; hypervisors: box", _SOON_S)
+        shell.wait("box: this agent gives its orders", _SOON_S)
         shell.interrupt()
         shell.wait(PROMPT, _SOON_S)
         return "armed"
 
 
-_ALL: Mapping[str, Callable[[Site], str]] = {
+ALL: Mapping[str, Callable[[Site], str]] = {
     quick_starts.PROXMOX: _proxmox,
     quick_starts.KVM: _kvm,
     quick_starts.VAGRANT: _vagrant,
 }
+"""What types each, by its heading."""
 
 
 def _observes_then_armed(
-    shell: Terminal, name: str, answers: Mapping[str, str], guests: Mapping[str, str], root: str = ""
+    host: Host, shell: Terminal, name: str, answers: Mapping[str, str], guests: Mapping[str, str]
 ) -> str:
     """Paste the block, answer, and arm it by the line that is shown; return what was seen."""
+    root = "sudo " if "sudo fencer" in quick_starts.block(name) else ""
     shell.type(quick_starts.block(name))
     shown = shell.wait(PROMPT, _PASTED_S, answers)
     _all_shown(shown, guests, "observe")
     command, _, reload = _arming(shown).partition(" && ")
     _type(shell, f"{root}{command} && {root}{reload}")
+    host.wait_told(": this agent gives its orders")
     _all_shown(_type(shell, f"{root}fencer status"), guests, "armed")
     told = _type(shell, f"{root}fencer check", code=None)
     if "0 failures" not in told:
         raise StepFailed(f"{name}: {told[-2000:]}")
-    return f"armed, {_type(shell, 'dpkg -s fencer | grep ^Version').strip()}"
+    return "armed"
 
 
 def _all_shown(shown: str, guests: Mapping[str, str], mode: str) -> None:

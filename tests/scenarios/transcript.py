@@ -48,8 +48,8 @@ class Replay:
 
     def blank(self) -> str:
         """Return a transcript with the usual commands, for a story that has none yet."""
-        refused = self._scenario.refused is not None
-        commands = ["story", *([] if refused else ["alone"]), "play", "nodes", "summary"]
+        untold = self._scenario.refused is not None or self._scenario.commands_only
+        commands = ["story", *([] if untold else ["alone"]), "play", "nodes", "summary"]
         return "\n\n".join(f"{command}\n{SEPARATOR}" for command in commands)
 
     def _block(self, lines: list[str]) -> Iterator[str]:
@@ -75,7 +75,8 @@ class Replay:
         refused = f"; refuses: {told.refused}" if told.refused else ""
         stays = "; the fence stays" if told.stays_fenced else ""
         price = "; old memory writes beside new owners for a while" if told.second_writer else ""
-        yield f"expected: fencer {fenced}{refused}{stays}{price}"
+        done = f"; does what is typed: {', '.join(told.done)}" if told.done else ""
+        yield f"expected: fencer {fenced}{refused}{stays}{price}{done}"
 
     def _alone(self) -> Iterator[str]:
         stage = Stage(self._scenario, None)

@@ -42,12 +42,13 @@ def test_every_promised_scenario_is_there():
         *("nic-off", "kubelet-stopped", "vm-reboots", "saved-guest", "live-migration", "storage-stall"),
         *("brake", "frozen-endpoint"),
         *("hypervisor-api-down", "hypervisor-lies", "all-nodes-silent", "cloned-uuid"),
-        *("host-down", "ha-recovery", "backup-stop-mode", "qm-reboot", "config-moved-by-hand", "quorum-lost"),
+        *("drain", "shutdown", "plan"),
+        *("ha", "host-down", "ha-recovery", "backup-stop-mode", "qm-reboot", "config-moved-by-hand", "quorum-lost"),
         "backup-of-a-dead-guest",
         *("vm-restarts-mid-fence", "vm-resumes-after-fence", "ram-snapshot-restored", "node-replaced"),
         *("forgotten-migration", "saved-to-file", "remote-migration", "trust-stall"),
         *("fence-ready-node", "lying-kubelet", "forged-mark"),
-        *("frozen-agent", "two-agents", "false-contradiction", "disk-hangs"),
+        *("frozen-agent", "two-agents", "failover", "false-contradiction", "disk-hangs"),
         *("many-off", "cold-copies", "guest-moved", "tolerating-volume", "restarted-agent"),
     }
 
@@ -194,7 +195,7 @@ def test_every_fault_is_drawn_by_some_seed_or_is_for_scripts_only():
     assert set(What) - drawn == FOR_SCRIPTS_ONLY
 
 
-FOR_SCRIPTS_ONLY = {What.FENCE_BY_HAND, What.RESTORE_BACKUP}
+FOR_SCRIPTS_ONLY = {What.TYPED, What.BUDGETS_LOOSENED, What.RESTORE_BACKUP}
 
 
 def test_incidents_of_every_kind_play_to_their_end_without_an_agent():
