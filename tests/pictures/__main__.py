@@ -85,7 +85,8 @@ def main(words: list[str] | None = None) -> int:
             parser.error(f"{name}: no such picture; there are: {', '.join(NAMES)}")
     names = asked.names or NAMES
     told = differing(names) if asked.check else make(names)
-    sys.stdout.writelines(f"{line}\n" for line in told)
+    well = f"{', '.join(names)}: {'as they would be made now' if asked.check else 'made'}"
+    sys.stdout.writelines(f"{line}\n" for line in told or [well])
     return 1 if told else 0
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.benchmarks import failover, idle_scale
 from tests.benchmarks.plot import Bar
@@ -65,9 +66,9 @@ def growth() -> str:
     )
 
 
-def slow_and_quick() -> str:
+def slow_and_quick(page: Path = PAGE) -> str:
     """Return the picture of how long a node's death keeps pods away."""
-    rows = table(PAGE.read_text("utf-8"), FAILOVER)
+    rows = table(page.read_text("utf-8"), FAILOVER)
     return failover.picture([_bar(row) for row in rows])
 
 

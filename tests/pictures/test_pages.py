@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from tests.benchmarks import failover
+from tests.benchmarks.deaths import Milestones
 from tests.docs.citations import PAGES, ROOT
 from tests.pictures import measured, screens
 from tests.pictures.__main__ import FOLDER
@@ -50,3 +52,14 @@ def test_a_table_is_read_by_its_heading():
     for missing in ("## Two", "## Three"):
         with pytest.raises(ValueError, match="no table below"):
             measured.table(text, missing)
+
+
+def test_what_is_drawn_of_runs_and_of_their_published_table_is_the_same(tmp_path):
+    quick = Milestones(fenced_s=0.3, gone_s=0.5, attached_s=3.2, ready_s=9.1)
+    rows = {"alone": [Milestones(not_ready_s=50.0)] * 2, "fastest": [quick] * 2}
+    page, known = tmp_path / "page.md", failover.recipes()
+    page.write_text(f"\n## Failover\n\nwords\n\n{failover.table(rows, known)}\n\nmore\n")
+    drawn = measured.slow_and_quick(page)
+    assert drawn == failover.plot(rows, known)
+    assert "never (looked for 370 s)" in drawn
+    assert "9.1 s" in drawn
