@@ -19,6 +19,11 @@ class Person:
     def __init__(self, *, there: bool, agrees: bool) -> None:
         self._there, self._agrees = there, agrees
 
+    @property
+    def answers(self) -> bool:
+        """Whether somebody can be asked, and wants to be."""
+        return self._there and not self._agrees
+
     def agrees(self, question: str) -> bool:
         """Ask for a yes, which is the usual answer.
 
@@ -32,7 +37,7 @@ class Person:
 
     def confirms(self, question: str) -> bool:
         """Ask for a yes that is not the usual answer: where nobody can be asked, or wants to be, it is no."""
-        return self._there and not self._agrees and click.confirm(clean(question), default=False)
+        return self.answers and click.confirm(clean(question), default=False)
 
     def chooses(self, question: str, choices: tuple[str, ...], option: str) -> str:
         """Ask for one of several, of which the first is the usual one; a single one needs no question.
@@ -51,13 +56,14 @@ class Person:
         answer: str = click.prompt(clean(question), type=click.Choice(choices), default=choices[0])
         return answer
 
-    def says(self, lacking: str, question: str, option: str) -> str:
-        """Ask for a text that nothing stands for.
+    def says(self, lacking: str, question: str, option: str, usual: str | None = None) -> str:
+        """Ask for a text that nobody else may say.
 
         Args:
             lacking: What is not there, in a sentence.
             question: What is asked.
             option: What answers it on the command line.
+            usual: The answer that is likely; still, only a person gives it.
 
         Raises:
             ConfigError: nobody can be asked, or wants to be.
@@ -66,7 +72,7 @@ class Person:
             raise ConfigError(f"{lacking}. Say it with {option}")
         self._require(f"{lacking}. Nobody can be asked here: say it with {option}")
         say(f"{clean(lacking)}.")
-        answer: str = click.prompt(clean(question))
+        answer: str = click.prompt(clean(question), default=usual and clean(usual))
         return answer.strip()
 
     def _require(self, otherwise: str) -> None:

@@ -13,8 +13,9 @@ from fencer.cli.init_agent import arming, give_to_fencer, make_service, run_chec
 from fencer.cli.init_config import Plan, configured, own_file, refuse_what_would_fail
 from fencer.cli.init_hooks import hooks
 from fencer.cli.init_hypervisor import chosen
-from fencer.cli.init_kubernetes import administrator, grant, own_kubeconfig, wait_for_leases
+from fencer.cli.init_kubernetes import administrator, grant, own_kubeconfig
 from fencer.cli.init_nodes import Matched, guests_of_nodes
+from fencer.cli.init_waiting import wait_for_leases, wait_for_policy
 from fencer.cli.init_wish import HERE, TYPES, Asked, Chosen, Wish
 from fencer.cli.options import READ_LATER, config_option, yes_option
 from fencer.cli.render import clean, say, table
@@ -207,12 +208,18 @@ def _set_up(wiring: Wiring, person: Person, plan: Plan, *, drain: bool) -> Match
     policy = " and admission policy" if wanted.policy else ""
     say(f"{clean(admin.info.server)}: account, rights{policy}: {applied}")
     say(own_kubeconfig(wiring, admin, plan.own, admin.servers[0]))
-    matched = configured(wiring, person, plan) if plan.new else guests_of_nodes(wiring, plan.path)
+    matched = (
+        configured(wiring, person, plan)
+        if plan.new
+        else guests_of_nodes(wiring, plan.path, plan.hypervisor.names)
+    )
     told = told_by(wiring, plan.path)
     if told is not None and told.leases:
         applied = grant(admin, leases_manifest(told.leases, NAMESPACE))
         say(f"Lease of {listing([one.identity for one in told.leases])}: {applied}")
         wait_for_leases(wiring, plan.own, [one.name for one in told.leases])
+    if wanted.policy:
+        wait_for_policy(wiring, plan.own, admin.nodes)
     complain_of_silence(told, "fencer init")
     # Only beside the configuration: what that names elsewhere may be anybody's.
     beside_it = [file for file in plan.files if file.parent == plan.path.parent]

@@ -15,8 +15,8 @@ from fencer.cli.init_wish import Chosen, beside
 from fencer.cli.render import clean, say
 from fencer.cli.wire import Wiring
 from fencer.config.settings import Config
-from fencer.core.model import GuestRef
 from fencer.errors import HypervisorUnreachable
+from fencer.preflight.agent import unit_of
 from fencer.setup.configs import write_new
 from fencer.setup.files import require_writable
 from fencer.setup.starting_config import Start, written
@@ -48,7 +48,8 @@ class Plan:
     @property
     def start(self) -> Start:
         """Return what a new configuration begins with."""
-        return Start(self.own, self.admin.servers[1:], self.hypervisor.name, self.hypervisor.keys)
+        servers, unit = self.admin.servers[1:], unit_of(self.path)
+        return Start(self.own, servers, self.hypervisor.name, self.hypervisor.keys, unit=unit)
 
 
 def own_file(path: Path, config: Config | None) -> Path:
@@ -76,14 +77,16 @@ def configured(wiring: Wiring, person: Person, plan: Plan) -> Matched:
         HypervisorUnreachable: the guests that fencer may power are not known.
     """
     with _draft(plan.path, written(plan.start)) as draft:
-        matched = guests_of_nodes(wiring, draft)
+        matched = guests_of_nodes(wiring, draft, plan.hypervisor.names)
     hypervisor = plan.hypervisor
     if matched.silent and hypervisor.powers and not (hypervisor.pool or hypervisor.remarks):
         raise HypervisorUnreachable(
             f"{'; '.join(matched.silent.values())}. Its guests are not known, so no configuration is "
             "written. What was made stays: run the same again once it answers"
         )
-    uuids = {guest.uuid: f"{node}: {guest.name}" for node, guest in _meant(person, hypervisor, matched)}
+    if hypervisor.powers and hypervisor.pool is None:
+        matched = _asked(person, matched)
+    uuids = {guest.uuid: f"{node}: {guest.name}" for node, guest in matched.guests.items()}
     text = written(replace(plan.start, **hypervisor.power(uuids)))
     with _draft(plan.path, text) as draft:
         wiring.load(draft)  # what others have named is in it
@@ -92,14 +95,15 @@ def configured(wiring: Wiring, person: Person, plan: Plan) -> Matched:
     return matched
 
 
-def _meant(person: Person, hypervisor: Chosen, matched: Matched) -> Iterator[tuple[str, GuestRef]]:
-    """Yield the nodes whose guests fencer may power off and on, each with its guest."""
-    yield from matched.guests.items()
-    if hypervisor.powers and hypervisor.pool is None:
-        for node, guest in matched.claimed.items():
-            told = f"{node} says that it is the guest {guest.name} ({guest.uuid})"
-            if person.confirms(f"{told}. May fencer power that one off?"):
-                yield node, guest
+def _asked(person: Person, matched: Matched) -> Matched:
+    """Ask of each node that has only said which guest it is whether that is so."""
+    agreed = {}
+    for node, guest in matched.claimed.items():
+        told = f"{node} says that it is the guest {guest.name} ({guest.uuid})"
+        if person.confirms(f"{told}. May fencer power that one off?"):
+            agreed[node] = guest
+    claimed = {node: guest for node, guest in matched.claimed.items() if node not in agreed}
+    return replace(matched, guests=matched.guests | agreed, claimed=claimed)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping
 from contextlib import closing
@@ -16,7 +17,7 @@ from fencer.config.settings import Config, Endpoint, LibvirtEndpoint, ProxmoxEnd
 from fencer.core.policy import Policy
 from fencer.core.text import listing, printable
 from fencer.errors import ConfigError
-from fencer.setup import surroundings
+from fencer.setup import surroundings, vagrant_index
 
 _TYPES: Mapping[type, str] = {
     LibvirtEndpoint: "libvirt",
@@ -58,7 +59,14 @@ def chosen(wiring: Wiring, person: Person, wish: Wish, path: Path, config: Confi
     label = {"libvirt": "libvirt", "virtualbox": "VirtualBox, by"}[kind]
     about = f"{label} {clean(endpoint.where)}"
     may = may_power(wish, known)
-    return Chosen(kind, endpoint.name, about, keys, may, powers=wish.power)
+    return Chosen(kind, endpoint.name, about, keys, may, powers=wish.power, names=_names(endpoint))
+
+
+def _names(endpoint: LibvirtEndpoint | VirtualBoxEndpoint) -> dict[str, str]:
+    """Return how Vagrant calls the machines of whoever types: VirtualBox has longer names for them."""
+    if not isinstance(endpoint, VirtualBoxEndpoint) or len(endpoint.command) > 1:  # another's, or elsewhere
+        return {}
+    return vagrant_index.names(os.environ, Path.home())
 
 
 def _require_answer(wiring: Wiring, endpoint: LibvirtEndpoint | VirtualBoxEndpoint) -> None:
@@ -121,7 +129,7 @@ def _refuse_otherwise(known: Endpoint, wish: Wish, path: Path) -> None:
 
 def _words(wish: Wish) -> list[str]:
     try:
-        return shlex.split(wish.vboxmanage or "VBoxManage")
+        return shlex.split(wish.vboxmanage or surroundings.vboxmanage())
     except ValueError as error:
         raise ConfigError(f"--vboxmanage: {printable(wish.vboxmanage or '')}: {error}") from error
 

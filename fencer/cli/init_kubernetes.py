@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from math import inf
 from pathlib import Path
 
 from fencer.cli.asked import Person
+from fencer.cli.init_waiting import wait
 from fencer.cli.init_wish import Asked, refuse_servers
 from fencer.cli.render import clean, complain
 from fencer.cli.setup_kubernetes import HOUR_S, HOURS, bound_before, made_for, tried
@@ -27,9 +27,6 @@ from fencer.setup.files import refuse_same, write_private
 from fencer.setup.pve import Way
 from fencer.wording.credentials import end_warning, ends_in
 
-HEARD_TRIES, HEARD_EVERY_S = 20, 0.5
-"""So often is asked whether new rights are in force: 10 s, and they are within one."""
-
 
 @dataclass(frozen=True, slots=True)
 class Admin:
@@ -39,20 +36,20 @@ class Admin:
         settings: It.
         source: Where its kubeconfig was found, for people.
         info: What the cluster says of itself.
-        nodes: How many nodes it has.
+        nodes: Its nodes' names.
         servers: The URLs under which its API answers here, the one that lasts longest first.
     """
 
     settings: ClusterSettings
     source: str
     info: ClusterInfo
-    nodes: int
+    nodes: tuple[str, ...]
     servers: tuple[str, ...]
 
     @property
     def about(self) -> str:
         """Say which cluster it is."""
-        nodes = count(self.nodes, "node")
+        nodes = count(len(self.nodes), "node")
         return f"{self.info.version}, {nodes}; as {self.info.user}, {self.source}"
 
     @property
@@ -81,7 +78,8 @@ def administrator(wiring: Wiring, person: Person, asked: Asked, folder: Path) ->
     if kubeconfig is None and node is None:
         kubeconfig, node = _looked_for(person)
     if node is not None:
-        kubeconfig, source, context = _copied(node, context, folder), f"from {node}", None
+        way = _way(node, person)
+        kubeconfig, source, context = _copied(way, context, folder), f"from {node}", None
     else:
         assert kubeconfig is not None  # noqa: S101 - one of them is there
         source = str(kubeconfig)
@@ -96,7 +94,8 @@ def administrator(wiring: Wiring, person: Person, asked: Asked, folder: Path) ->
             f"{error}. A kubeconfig that k3s wrote leads to the machine that it is on: --from USER@NODE "
             "reads it there, --server https://ADDRESS:6443 says where it leads from here"
         ) from error
-    return Admin(settings, source, info, len(found.views), _answering(settings, info, servers))
+    names = tuple(view.name for view in found.views)
+    return Admin(settings, source, info, names, _answering(settings, info, servers))
 
 
 def _leads_here(settings: ClusterSettings) -> bool:
@@ -140,34 +139,44 @@ def _looked_for(person: Person) -> tuple[Path | None, str | None]:
     if found:
         raise ConfigError(f"{printable(str(found[0]))}: may not be read by this user. Run this as root")
     places = ", ".join(f"/{place}" for place in surroundings.PLACES)
+    likely = surroundings.likely_kubeconfig()
     answer = person.says(
         f"No administrator's kubeconfig is here (KUBECONFIG, ~/.kube/config, {places})",
         "A control-plane node to read it from by ssh (USER@HOST), or its file",
         "--from USER@HOST (a control-plane node) or --kubeconfig FILE",
+        str(likely) if likely else None,
     )
-    file = Path(answer).expanduser()
+    home = surroundings.home_of_caller()
+    file = home / answer[2:] if answer.startswith("~/") else Path(answer).expanduser()
     return (file, None) if file.exists() or ("/" in answer and "@" not in answer) else (None, answer)
 
 
-def _copied(node: str, context: str | None, folder: Path) -> Path:
+def _way(node: str, person: Person) -> Way:
+    """Return the way to a control-plane node. On a clean machine, ssh knows no host's key yet: it may ask."""
+    if node.startswith("-"):
+        raise ConfigError(f"--from: {printable(node)!r} is no USER@HOST")
+    who = surroundings.caller()
+    return Way(node, asks=person.answers, user=who.pw_name if who else None)
+
+
+def _copied(way: Way, context: str | None, folder: Path) -> Path:
     """Read a control-plane node's kubeconfig over ssh into a file that lives as long as the command.
 
     It leads to the node itself: k3s, RKE2 and k0s write 127.0.0.1 or localhost.
     """
-    if node.startswith("-"):
-        raise ConfigError(f"--from: {printable(node)!r} is no USER@HOST")
     from fencer.cluster.borrowed import taken_over  # noqa: PLC0415 - the client is heavy
 
     try:
-        text = Way(node).run(surroundings.reading_there())
+        text = way.run(surroundings.reading_there())
     except HypervisorProtocol as error:
         if not str(error).endswith("exit code 3"):
             raise
         places = ", ".join(f"/{place}" for place in surroundings.PLACES)
         raise ConfigError(
-            f"{printable(node)}: no kubeconfig there that this user may read, neither by itself nor by sudo "
-            f"without a password: looked for {places}. --kubeconfig FILE names one here"
+            f"{printable(str(way))}: no kubeconfig there that this user may read, neither by itself nor by "
+            f"sudo without a password: looked for {places}. --kubeconfig FILE names one here"
         ) from error
+    node = str(way)
     host = node.rpartition("@")[2].strip("[]")
     text = taken_over(text, node, host, context)
     path = folder / "kubeconfig"
@@ -209,7 +218,7 @@ def own_kubeconfig(wiring: Wiring, admin: Admin, file: Path, url: str) -> str:
     issued = issue_token(admin.settings, NAMESPACE, HOURS * HOUR_S, made_for(file), time.sleep)
     text = kubeconfig(url, issued.token, issued.ca_pem, issued.tls_server_name)
     try:
-        _wait(wiring, lambda: tried(text))
+        wait(wiring, lambda: tried(text))
         before = bound_before(file)
         write_private(file, text)
     except FencerError:
@@ -222,28 +231,6 @@ def own_kubeconfig(wiring: Wiring, admin: Admin, file: Path, url: str) -> str:
         )
     left_s = (parse_utc(issued.expires_utc) - datetime.now(UTC)).total_seconds()
     return f"{printable(str(file))}: written, for {clean(url)}; its token {ends_in(left_s)}"
-
-
-def wait_for_leases(wiring: Wiring, file: Path, names: Sequence[str]) -> None:
-    """Wait until fencer may write its Leases, or for a while.
-
-    Args:
-        wiring: Waits.
-        file: fencer's kubeconfig.
-        names: The Leases'.
-    """
-    from fencer.cluster.own import KubernetesAccount  # noqa: PLC0415 - the client is heavy
-
-    account = KubernetesAccount(ClusterSettings(file), time.sleep)
-    _wait(wiring, lambda: [right for name in names for right in account.missing_lease_rights(name)])
-
-
-def _wait(wiring: Wiring, missing: Callable[[], Sequence[str]]) -> None:
-    """Wait until nothing is missing: API servers hear of new roles a moment later. `check` names the rest."""
-    for _ in range(HEARD_TRIES):
-        if not missing():
-            return
-        wiring.rest(HEARD_EVERY_S)
 
 
 def _why_not(admin: Admin, file: Path) -> str:

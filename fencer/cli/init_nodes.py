@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,12 +28,13 @@ class Matched:
     silent: dict[str, str]
 
 
-def guests_of_nodes(wiring: Wiring, path: Path) -> Matched:
+def guests_of_nodes(wiring: Wiring, path: Path, names: Mapping[str, str]) -> Matched:
     """Look at all nodes and guests once, and change nothing.
 
     Args:
         wiring: Builds the parts.
         path: The configuration that leads there.
+        names: As `Chosen` has them.
 
     Raises:
         ConfigError: something that it names is not right.
@@ -47,17 +49,18 @@ def guests_of_nodes(wiring: Wiring, path: Path) -> Matched:
         }
         single = {name: guests[0] for name, guests in sorted(found.items()) if len(guests) == 1}
         return Matched(
-            {name: guest for name, guest in single.items() if _alike(name, guest)},
-            {name: guest for name, guest in single.items() if not _alike(name, guest)},
+            {name: guest for name, guest in single.items() if _alike(name, guest, names)},
+            {name: guest for name, guest in single.items() if not _alike(name, guest, names)},
             {name: guests for name, guests in sorted(found.items()) if len(guests) != 1},
             dict(scene.errors),
         )
 
 
-def _alike(node: str, guest: GuestRef) -> bool:
+def _alike(node: str, guest: GuestRef, names: Mapping[str, str]) -> bool:
     """Whether node and guest have one name, perhaps with a domain behind it.
 
     A node's UUID is its kubelet's word. It may name any machine of that hypervisor, also one that is no node;
     power over that one is for a person to give.
     """
-    return node.partition(".")[0] == guest.name.partition(".")[0].lower()
+    name = names.get(guest.id, guest.name)
+    return node.partition(".")[0] == name.partition(".")[0].lower()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -63,6 +63,7 @@ class Chosen:
         powers: There are any.
         files: What is written for it.
         makes: What is made there, for people; empty: nothing.
+        names: A guest's id → its name in the records of whoever made it, where that is another one there.
         prepare: Makes its account and these files, if they are not there; returns what was done, in lines.
         remarks: What a person has to see to.
     """
@@ -78,6 +79,7 @@ class Chosen:
     prepare: Callable[[], tuple[str, ...]] = tuple
     remarks: tuple[str, ...] = ()
     makes: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def power(self, uuids: Mapping[str, str]) -> dict[str, Any]:
         """Return what a `Start` has to say of power.

@@ -43,7 +43,9 @@ class RollCall:
         if there:
             yield from _styled(who_is_there(there, self.utc), GOOD)
         else:
-            yield from _styled(nobody_is_there(self.agents, self.utc, self.mode), BAD, bold=True)
+            # As it is wanted, while somebody rehearses.
+            colour = DOUBTFUL if self.mode is Mode.OBSERVE else BAD
+            yield from _styled(nobody_is_there(self.agents, self.utc, self.mode), colour, bold=True)
         for text in oddities(self.agents, self.utc):
             yield from _styled(text, DOUBTFUL)
 

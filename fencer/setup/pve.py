@@ -26,7 +26,12 @@ PORT = 8006
 _VERSION = re.compile(r"pve-manager/(\d+)\.")
 _KEPT = "kept"
 """Stands for a secret that is here already, in the place where root there would put a new one."""
-_SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
+_SSH = ("ssh", "-o", "ConnectTimeout=10")
+_SILENT = ("-o", "BatchMode=yes")
+_NO_WAY = 255
+"""ssh's own exit code: what was to be run there was not. Source: ssh(1)."""
+_TYPING_S = 180.0
+"""For somebody who compares a key, and types a password."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +40,13 @@ class Way:
 
     Attributes:
         destination: As for ssh, like ``root@pve1``. None: it is this machine.
+        asks: ssh may ask whoever types: about a host's key that it does not know, for a password.
+        user: As whom it then runs: who typed sudo has the keys, and root mostly has none.
     """
 
     destination: str | None = None
+    asks: bool = False
+    user: str | None = None
 
     def run(self, script: str) -> str:
         """Run shell there; return what it printed.
@@ -48,8 +57,15 @@ class Way:
         """
         if self.destination is not None and shutil.which("ssh") is None:
             raise ConfigError("ssh: not on this machine. Debian: apt install openssh-client")
-        words = ("sh", "-c", script) if self.destination is None else (*_SSH, "--", self.destination, script)
-        ended = tools.attempt(*words)
+        if self.destination is None:
+            ended = tools.attempt("sh", "-c", script)
+        else:
+            there = ("--", self.destination, script)
+            ended = tools.attempt(*_SSH, *_SILENT, *there)
+            if ended.code == _NO_WAY and self.asks:
+                as_user = ("runuser", "-u", self.user, "--") if self.user else ()
+                # It asks on the terminal itself, whatever is captured.
+                ended = tools.attempt(*as_user, *_SSH, *there, patience_s=_TYPING_S)
         if ended.code:
             why = ended.complaint or f"exit code {ended.code}"
             raise HypervisorProtocol(f"{printable(str(self))}: {why}")

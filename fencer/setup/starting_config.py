@@ -12,7 +12,7 @@ from fencer.core.text import printable
 _HEAD = """\
 # Written by `fencer init`. `fencer setup config` prints and explains all keys.
 # observe: says what it would do, and writes nothing. To arm: change this one word to `armed`, then
-#   systemctl reload fencer
+#   THEN
 mode: observe
 """
 _MAY = "    # The guests that fencer may stop when they are paused and their node is silent, and start again."
@@ -29,6 +29,7 @@ class Start:
         keys: The hypervisor's keys, `type` first.
         uuids: UUID → node, of the guests that fencer may power off and on.
         power: Another `power:` for it, like ``{"pool": "k8s"}``. None, and no UUIDs: there is none.
+        unit: The service whose agent reads it; None: somebody types `fencer watch`.
     """
 
     kubeconfig: Path
@@ -37,11 +38,15 @@ class Start:
     keys: Mapping[str, object]
     uuids: Mapping[str, str] = field(default_factory=dict)
     power: Mapping[str, str] | None = None
+    unit: str | None = "fencer"
 
 
 def written(start: Start) -> str:
     """Return the configuration's text."""
-    return "\n".join([_HEAD, *_kubernetes(start), *_hypervisors(start), *_journal(), ""])
+    then = f"systemctl reload {start.unit}" if start.unit else "end `fencer watch`, and start it again"
+    return "\n".join(
+        [_HEAD.replace("THEN", then), *_kubernetes(start), *_hypervisors(start), *_journal(), ""]
+    )
 
 
 def _kubernetes(start: Start) -> Iterator[str]:

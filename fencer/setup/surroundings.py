@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from fencer.setup import vagrant_index
 
 PLACES = (
     "etc/rancher/k3s/k3s.yaml",
@@ -23,6 +26,7 @@ docs.k0sproject.io, "Access cluster".
 _LIBVIRT = ("run/libvirt/libvirt-sock", "run/libvirt/virtqemud-sock")
 """Sockets of libvirtd and of its modular successor. Source: libvirt, docs/daemons.rst."""
 _VBOXMANAGE = "usr/lib/virtualbox/VBoxManage"
+"""The program itself. Source: Debian's virtualbox, and Oracle's packages, which link it there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,41 @@ def hypervisors(root: Path = Path("/")) -> Iterator[Found]:
             break
     if (root / _VBOXMANAGE).exists() or shutil.which("VBoxManage"):
         yield Found("virtualbox", "VBoxManage")
+
+
+def vboxmanage(root: Path = Path("/")) -> str:
+    """Return how VBoxManage is run here: the script on PATH may remove the socket of a VBoxSVC that runs."""
+    program = root / _VBOXMANAGE
+    return str(program) if program.exists() else "VBoxManage"
+
+
+def caller(environment: Mapping[str, str] = os.environ) -> pwd.struct_passwd | None:
+    """Return who became root by sudo; None: nobody did."""
+    name = environment.get("SUDO_USER", "root")
+    if os.geteuid() != 0 or name == "root":
+        return None
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        return None
+
+
+def likely_kubeconfig(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> Path | None:
+    """Return a kubeconfig that is probably meant, but that nobody named: a person has to agree.
+
+    Args:
+        environment: Of this process.
+        home: Of whoever types, who may have become root by sudo; None: it is looked up.
+    """
+    home = home or home_of_caller(environment)
+    places = [home / ".kube" / "config", *vagrant_index.kubeconfigs(environment, home)]
+    return next((one for one in places if one.is_file() and os.access(one, os.R_OK)), None)
+
+
+def home_of_caller(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the home of whoever types, also behind sudo."""
+    who = caller(environment)
+    return Path(who.pw_dir) if who else Path.home()
 
 
 def kubeconfigs(

@@ -9,7 +9,9 @@ from fencer.core.policy import Mode
 from fencer.core.text import age, listing, printable
 
 NOBODY = "NO AGENT RUNS: nobody fences"
-NOT_COUNTED = "an agent in mode observe is not counted"
+UNARMED = "NO AGENT IS ARMED: nobody fences"
+NOT_COUNTED = "one that observes is not counted"
+"""It writes nothing into the cluster, so nobody else knows of it."""
 LEASES_MEND = "`fencer setup kubernetes --config CONFIG | kubectl apply -f -` mends that"
 _UNLED = "gives no power orders yet (`fencer check` says why, if that lasts)"
 _OURS = "fencer@"
@@ -25,7 +27,7 @@ def nobody_is_there(agents: Agents, utc: str, mode: Mode) -> str:
     """
     known = [agent for agent in agents.agents if agent.passed_ago_s(utc) >= 0]
     was = f"; {_last(known[0], utc)}" if known else ""
-    return f"{NOBODY}{was}{f'; {NOT_COUNTED}' if mode is Mode.OBSERVE else ''}"
+    return f"{UNARMED}{was}; {NOT_COUNTED}" if mode is Mode.OBSERVE else f"{NOBODY}{was}"
 
 
 def who_is_there(there: Sequence[AgentRecord], utc: str) -> str:

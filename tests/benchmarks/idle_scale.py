@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from tests.benchmarks.counting_proxy import counted
 from tests.benchmarks.heartbeats import beating, make_nodes, remove_nodes
@@ -30,7 +31,7 @@ from tests.benchmarks.measure import (
     table,
     threads_of,
 )
-from tests.benchmarks.plot import Line, Panel, svg
+from tests.benchmarks.plot import Line, Panel, lines
 from tests.controlplane.binaries import API_SERVER, ETCD
 from tests.support.controlplane import ControlPlane
 
@@ -102,6 +103,15 @@ class Idle:
     etcd_cpu: float
     beats_cpu: float
     late_s: float
+
+
+class Costs(Protocol):
+    """What the picture shows of one size; see `Idle`."""
+
+    nodes: int
+    cpu: float
+    received: float
+    resident_mib: float
 
 
 def run(api: ControlPlane, sizes: Sequence[int] = SIZES, seconds: float = SECONDS) -> list[Idle]:
@@ -223,14 +233,24 @@ def growth(measured: Sequence[Idle]) -> str:
     return "\n".join(lines)
 
 
-def plot(measured: Sequence[Idle]) -> str:
+NAME = (
+    "What fencer costs while nothing happens",
+    "Three lines that grow with the number of nodes, and stay below their goals: fencer's CPU in seconds a "
+    "minute, kB a second that it receives from the API server, and its memory in MiB. The numbers are in the "
+    "table.",
+)
+"""Of the picture."""
+
+
+def plot(measured: Sequence[Costs]) -> str:
     """Return the same as a picture: SVG."""
-    by_title: dict[str, tuple[Callable[[Idle], float], Callable[[Goal], float | None]]] = {
-        "CPU, seconds a minute": (lambda one: one.cpu * 60, lambda goal: goal.cpu and goal.cpu * 60),
+    by_title: dict[str, tuple[Callable[[Costs], float], Callable[[Goal], float | None]]] = {
+        "CPU, s per minute": (lambda one: one.cpu * 60, lambda goal: goal.cpu and goal.cpu * 60),
         "received, kB/s": (lambda one: one.received / KB, lambda goal: goal.received and goal.received / KB),
         "memory, MiB": (lambda one: one.resident_mib, lambda goal: goal.resident_mib),
     }
-    return svg(
+    return lines(
+        NAME,
         "nodes",
         [
             Panel(

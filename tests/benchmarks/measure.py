@@ -22,7 +22,7 @@ class Row:
 
     Attributes:
         what: What was measured.
-        target: What was asked for (README, Measured), as text; empty: asked by nobody, told for comparison.
+        target: What was asked for (docs/performance.md), as text; empty: by nobody, told for comparison.
         measured: What was seen, as text.
         met: Whether the target is met; None: there is none.
         note: How it was measured.

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import stat
 from base64 import b64encode
 from dataclasses import replace
@@ -17,17 +18,28 @@ from fencer.cli.init_wish import Asked
 from fencer.cli.main import cli
 from fencer.cli.wire import Wiring
 from fencer.config.load import load
+from fencer.core.identity import swapped
 from fencer.errors import ConfigError
 from tests.controlplane.binaries import CONTROLLER_MANAGER, SCHEDULER
+from tests.docs.quick_starts import VAGRANT, block
+from tests.setup import test_vagrant_index as index
 from tests.setup.test_pve import ALONE, CLUSTER, Tools
 from tests.support.controlplane import ControlPlane, running_control_plane
 from tests.support.guests import libvirt_binding
+from tests.support.vbox import FakeVBox
 
 TEST_DRIVER = "test:///default"
 """libvirt's own driver for tests: one guest, whose UUID is this."""
 GUEST = "6695eb01-f6a4-8304-79aa-97f2502e193f"
 NODES = "/api/v1/nodes"
 OTHER_CA = b64encode(b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n").decode()
+
+
+class Typed(Wiring):
+    """Somebody sits there, and can be asked."""
+
+    def interactive(self):
+        return True
 
 
 class Setting:
@@ -40,9 +52,12 @@ class Setting:
         self.path.parent.mkdir()
 
     def init(self, *words, typed=""):
-        words = ["init", "-c", str(self.path), *words]
-        home = {"KUBECONFIG": "", "HOME": str(self.folder)}
-        result = CliRunner().invoke(cli, words, input=typed, env=home)
+        return self.run("init", "-c", str(self.path), *words, typed=typed)
+
+    def run(self, *words, typed="", **environment):
+        home = {"KUBECONFIG": "", "HOME": str(self.folder), "SUDO_USER": "", **environment}
+        wiring = Typed() if typed else Wiring()
+        result = CliRunner().invoke(cli, words, obj=wiring, input=typed, env=home)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
@@ -61,13 +76,13 @@ def bare_api(tmp_path_factory):
         yield running
 
 
-def put_node(bare_api, name):
-    """Make a node that says it is the guest of libvirt's test driver."""
+def put_node(bare_api, name, uuid=GUEST):
+    """Make a node that says it is the guest of libvirt's test driver, or another one."""
     made = bare_api.request("POST", NODES, {"metadata": {"name": name}})
     assert made.status == 201, made
     rest = "machineID kernelVersion osImage containerRuntimeVersion kubeletVersion kubeProxyVersion bootID"
     info = dict.fromkeys([*rest.split(), "operatingSystem", "architecture"], "")
-    status = {"nodeInfo": info | {"systemUUID": GUEST}, "conditions": [{"type": "Ready", "status": "True"}]}
+    status = {"nodeInfo": info | {"systemUUID": uuid}, "conditions": [{"type": "Ready", "status": "True"}]}
     bare_api.request("PUT", f"{NODES}/{name}/status", {**made.body, "status": status})
 
 
@@ -115,6 +130,50 @@ def test_a_nodes_own_word_gives_no_power_over_a_guest_of_another_name(setting, c
     [endpoint] = load(setting.path).endpoints
     assert endpoint.power.nobody
     assert f"{claimant}: says that it is the guest test ({GUEST})" in done.stdout
+
+
+def test_who_says_that_it_is_that_guest_is_not_told_so_again(setting, claimant):
+    done = setting.init("--uri", TEST_DRIVER, "--kubeconfig", setting.admins, "--no-hook", typed="y\ny\n")
+    assert (
+        f"{claimant} says that it is the guest test ({GUEST}). May fencer power that one off?" in done.stdout
+    )
+    [endpoint] = load(setting.path).endpoints
+    assert endpoint.power.uuids == {GUEST}
+    assert f"left 1: {claimant}" not in done.stdout
+
+
+def test_a_lab_of_vagrants_is_set_up_by_the_readmes_line_and_enter(setting, bare_api, monkeypatch):
+    """As whoever typed `vagrant up`: machines, names and kubeconfig are found, and nothing is left to say."""
+    line = next(one for one in block(VAGRANT).splitlines() if " init " in one)
+    words = line.removeprefix("./dev fencer ").removesuffix(" &&").split()
+    [_, config] = re.fullmatch(r"export (FENCER_CONFIG)=~/(\S+)", block(VAGRANT).splitlines()[0]).groups()
+    project, vbox = setting.folder / "kubespray", FakeVBox(setting.folder)
+    guest = vbox.add("kubespray_k8s-1_1700000000000_123")
+    record = project / ".vagrant" / "machines" / "k8s-1" / "virtualbox" / "id"
+    record.parent.mkdir(parents=True)
+    record.write_text(guest.id)
+    index.write(setting.folder / ".vagrant.d", index.entry(project))
+    admins = project / "inventory" / "sample" / "artifacts" / "admin.conf"
+    admins.parent.mkdir(parents=True)
+    admins.write_text(embedded(Path(setting.admins)))
+    tools = setting.folder / "bin"
+    tools.mkdir()
+    (tools / "VBoxManage").write_text(f'#!/bin/sh\nexec {shlex.join(vbox.command)} "$@"\n')
+    (tools / "VBoxManage").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    monkeypatch.setattr("fencer.setup.surroundings.PLACES", ())  # nor this machine's own
+    monkeypatch.setattr("fencer.setup.surroundings._VBOXMANAGE", "nowhere")
+    put_node(bare_api, "k8s-1", swapped(guest.uuid))
+    try:
+        path = setting.folder / config
+        done = setting.run(*words, typed="\n\n", FENCER_CONFIG=str(path))
+    finally:
+        bare_api.request("DELETE", f"{NODES}/k8s-1")
+    assert f"or its file [{admins}]: " in done.stdout, done.output
+    [endpoint] = load(path).endpoints
+    assert endpoint.power.uuids == {guest.uuid}
+    assert re.search(r"(?m)^power +1 of 1 guest may be stopped", done.stdout)
+    assert re.findall(r"(?m)^left .*", done.stdout) == [f"left 1: fencer watch -c {path}   runs the agent"]
 
 
 def test_a_client_leaves_nothing_of_the_administrators_key_behind(setting, node, monkeypatch):

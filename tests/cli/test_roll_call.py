@@ -42,7 +42,7 @@ def test_without_one_it_says_so_loudly_and_a_minute_after_the_last_pass_who_it_w
 def test_one_that_observes_is_not_counted_and_that_is_said():
     lab = Lab(Policy(mode=Mode.OBSERVE))
     lab.passes(60, watched=True)
-    assert first(lab) == "NO AGENT RUNS: nobody fences; an agent in mode observe is not counted"
+    assert first(lab) == "NO AGENT IS ARMED: nobody fences; one that observes is not counted"
 
 
 def test_agents_with_different_rules_are_named():

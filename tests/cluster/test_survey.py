@@ -395,7 +395,7 @@ def test_a_plan_over_real_objects(surveyor, backstage, space, node):
 
 
 def test_the_command_over_real_objects(bare_api, backstage, space, node, tmp_path):
-    """What the README shows: two replicas that a budget holds, and a pod to which a Service leads."""
+    """What docs/planned-stops.md shows: two replicas that a budget holds, and a Service of a pod."""
     other = f"{space}-other"
     make_node(backstage, other)
     for name, place in {"db-0": node, "db-1": other}.items():

@@ -19,7 +19,7 @@ IN_THE_POD = "kubectl -n fencer exec deploy/fencer -- "
 
 def typed():
     """Return the commands of all steps, in order, a line each."""
-    return re.findall(r"(?m)^ {7}(.+)$", re.sub(r"\s*\\\n\s*", " ", STEPS))
+    return re.findall(r"(?m)^ {4}(.+)$", re.sub(r"\s*\\\n\s*", " ", STEPS))
 
 
 def overlay():

@@ -18,6 +18,8 @@ PAGES = (
 )
 DESIGN = ROOT / "docs" / "design.md"
 _SOURCES = ("fencer/**/*.py", "tests/**/*.py", "config/**/*", "systemd/*", "dev", ".ci/run", "pyproject.toml")
+_SITE = ROOT / "config" / "docs" / "mkdocs.yml"
+"""Names pages as they lie in docs/; mkdocs itself looks for them."""
 _ROOMS = frozenset(path.name for path in (ROOT / "fencer").iterdir() if path.is_dir())
 
 _PAGE = re.compile(r"(?<![\w/.-])docs/[\w-]+\.md\b")
@@ -42,7 +44,7 @@ def sources() -> Iterator[Path]:
     """Return every file, pages included, that may cite a page."""
     yield from PAGES
     for pattern in _SOURCES:
-        yield from (path for path in sorted(ROOT.glob(pattern)) if path.is_file())
+        yield from (path for path in sorted(ROOT.glob(pattern)) if path.is_file() and path != _SITE)
 
 
 def decisions(text: str) -> list[tuple[str, str]]:
@@ -132,9 +134,9 @@ def _leads_somewhere(link: str, text: str, folder: Path) -> bool:
 
 def anchors(page: str) -> set[str]:
     """Return what links may lead to in a page: its headings, and rows of tables with a mark of their own."""
-    return {*map(_anchor, _HEADING.findall(page)), *_MARK.findall(page)}
+    return {*map(anchor, _HEADING.findall(page)), *_MARK.findall(page)}
 
 
-def _anchor(heading: str) -> str:
+def anchor(heading: str) -> str:
     """Return what a forge calls a heading in links."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")

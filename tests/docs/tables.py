@@ -1,4 +1,4 @@
-"""Makes the tables of docs/design.md out of the state machine itself, and reads those that people write."""
+"""Makes tables of the documentation out of the code itself, and reads those that people write."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from typing import Any
 from fencer.core import ladders
 from fencer.core.ladders import LADDERS, Choice, Ladder, Row
 from fencer.core.model import PowerState
+from fencer.wording.reasons import NOTHING, TEXTS
+from fencer.wording.ways_out import WAYS
+from tests.docs.citations import anchor
 
 _ROW = re.compile(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
@@ -83,3 +86,51 @@ def _where(function: Callable[..., Any]) -> str:
     function = function.func if isinstance(function, partial) else function
     path = function.__module__.removeprefix("fencer.").replace(".", "/")
     return f"{path}.py:{function.__qualname__}"
+
+
+def ways() -> str:
+    """Make the tables of what helps for each reason: what to type, or what it waits for."""
+    typed = [
+        f"| [`{reason.value}`](reasons.md#{reason.value}) | {text.says} | {_for_anybody(WAYS[reason])} |"
+        for reason, text in TEXTS.items()
+        if reason in WAYS
+    ]
+    passing = [
+        f"| [`{reason.value}`](reasons.md#{reason.value}) | {text.says} | {text.change} |"
+        for reason, text in TEXTS.items()
+        if reason not in WAYS and text.change != NOTHING
+    ]
+    well = [
+        f"[`{reason.value}`](reasons.md#{reason.value})"
+        for reason, text in TEXTS.items()
+        if text.change == NOTHING
+    ]
+    head = ["| reason | it says | what to type |", "| --- | --- | --- |"]
+    waits = ["| reason | it says | it waits for |", "| --- | --- | --- |"]
+    return "\n".join(
+        [
+            *("**Somebody can do something:**", "", *head, *typed, ""),
+            *("**It waits, for this:**", "", *waits, *passing, ""),
+            f"**As it should be, or on its way:** {', '.join(well)}.",
+        ]
+    )
+
+
+def contents(text: str) -> str:
+    """Make the contents of a page of questions: its parts, each with its questions.
+
+    Args:
+        text: Of the page.
+    """
+    parts = re.findall(r"(?ms)^## ([^\n]+)\n(.*?)(?=^## |\Z)", text)
+    questions = {part: re.findall(r"(?m)^### (.+)$", body) for part, body in parts}
+    return "\n\n".join(
+        f"**{part}**\n\n" + "\n".join(f"- [{one}](#{anchor(one)})" for one in asked)
+        for part, asked in questions.items()
+        if asked
+    )
+
+
+def _for_anybody(way: str) -> str:
+    """Write a way out for no node in particular."""
+    return way.format(node="NODE", path="the configuration", guest="ENDPOINT/GUEST", bound="UUID")

@@ -316,7 +316,7 @@ class Operator:
         return all("fencer.dev/binding" in self.lab.annotations(name) for name in self.lab.nodes)
 
     def _grant(self) -> None:
-        """Make fencer's account as the README says, and narrow it by the admission policy."""
+        """Make fencer's account as docs/install.md says, and narrow it by the admission policy."""
         self._apply(self.run("setup", "kubernetes", "--drain", "--attachments").stdout)
         admins, own = str(self.lab.cluster.kubeconfig()), str(self._kubeconfig)
         words = ("setup", "kubernetes", "--kubeconfig", admins, "--output", own, "--replace")
@@ -342,7 +342,7 @@ class Operator:
             self.lab.client.delete(f"{_COLLECTIONS[part['kind']].format(namespace=namespace)}/{name}", {})
 
     def lease_out(self, config: Path) -> None:
-        """Make the Leases of the hypervisors in a configuration, as the README says.
+        """Make the Leases of the hypervisors in a configuration, as docs/install.md says.
 
         Those that do not answer are left out; they are asked again with the next agent.
         """

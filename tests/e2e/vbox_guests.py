@@ -231,7 +231,7 @@ SPEED = 2.0
 
 
 class VagrantOperator(Operator):
-    """fencer beside a VirtualBox lab, set up from a Vagrant project as its README says.
+    """fencer beside a VirtualBox lab, set up from a Vagrant project as docs/virtualbox.md says.
 
     Args:
         host: The lab's machines.

@@ -49,10 +49,10 @@ class Host:
             )
         return said
 
-    def write(self, path: str, text: str) -> None:
-        """Write a file for the agent's eyes only."""
+    def write(self, path: str, text: str, owner: str = "fencer") -> None:
+        """Write a file for its owner's eyes only: the agent's."""
         encoded = base64.b64encode(text.encode()).decode()
-        self.run(f"umask 077; echo {encoded} | base64 -d >{path} && chown fencer: {path}")
+        self.run(f"umask 077; echo {encoded} | base64 -d >{path} && chown {owner}: {path}")
 
     def shown(self, key: str, unit: str = "fencer") -> str:
         """Return a property of a unit."""

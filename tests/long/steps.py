@@ -16,6 +16,7 @@ from tests.long.fuzz import fuzz
 from tests.long.image import image
 from tests.long.mutants.__main__ import PARTS
 from tests.long.parts import Part, do
+from tests.long.quickstart import quickstart
 from tests.long.receivers import receivers
 from tests.long.site import Site
 from tests.long.step import Step
@@ -62,6 +63,7 @@ _STEPS = (
         "the .deb under systemd: reload, crash, stop, upgrade, and an upgrade of Debian 12 to 13 around it",
         deb_systemd,
     ),
+    Step("quickstart", "the README's three quick starts, pasted on clean Debians", quickstart),
     Step("deb-guest", "the .deb in a Debian 13 with a kernel of its own, emulated", deb_guest),
     Step("receivers", "a real ntfy and a real Gotify take what is sent there", receivers),
     Step("audit", "the lock against known vulnerabilities", audit),

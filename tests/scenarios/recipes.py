@@ -23,7 +23,7 @@ RECIPES: dict[str, Policy] = {
         after_stop=AfterStop.START,
     ),
 }
-"""The README's three recipes, and one in which fencer may do all that it is ever allowed to."""
+"""The three recipes of docs/concepts.md, and one in which fencer may do all that it is ever allowed to."""
 
 
 def real_agent(ports: StagePorts) -> Agent:

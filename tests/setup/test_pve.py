@@ -117,3 +117,29 @@ def test_a_secret_that_is_lost_is_told_with_what_to_do(tools, tmp_path):
     with pytest.raises(HypervisorError, match="its secret was shown once"):
         make_account(Way(), Account("fencer@pve!agent", file))
     assert not file.exists()
+
+
+ASKING = 'case "$*" in *BatchMode=yes*) exit 255 ;; esac; echo "$USER_OF_SSH k3s.yaml"'
+"""An ssh that does not get there without asking somebody."""
+
+
+def test_where_somebody_types_ssh_may_ask_what_it_would_else_fail_at(tools):
+    tools.put("ssh", ASKING)
+    with pytest.raises(HypervisorError, match=r"root@cp: exit code 255"):
+        Way("root@cp").run("cat it")
+    assert Way("root@cp", asks=True).run("cat it") == " k3s.yaml\n"
+
+
+def test_who_typed_sudo_has_the_keys_that_root_lacks(tools):
+    tools.put("ssh", ASKING)
+    tools.put(
+        "runuser", 'test "$1" = -u && test "$3" = -- || exit 9; export USER_OF_SSH=$2; shift 3; exec "$@"'
+    )
+    assert Way("root@cp", asks=True, user="me").run("cat it") == "me k3s.yaml\n"
+
+
+def test_what_fails_there_is_not_tried_again(tools):
+    tools.put("ssh", 'echo x >> "$BOOKS.ssh"; exit 3')
+    with pytest.raises(HypervisorError, match=r"exit code 3"):
+        Way("root@cp", asks=True).run("cat it")
+    assert (tools.folder / "books.ssh").read_text() == "x\n"

@@ -5,7 +5,15 @@ import subprocess
 
 import pytest
 
-from fencer.setup.surroundings import PLACES, hypervisors, kubeconfigs, reading_there
+from fencer.setup.surroundings import (
+    PLACES,
+    caller,
+    hypervisors,
+    kubeconfigs,
+    likely_kubeconfig,
+    reading_there,
+    vboxmanage,
+)
 
 
 def put(root, place):
@@ -49,3 +57,28 @@ def test_a_node_without_one_says_so_by_its_exit_code(tmp_path):
     script = reading_there().replace(" /", f" {tmp_path}/")
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (3, "")
+
+
+def test_whose_kubectl_works_has_a_kubeconfig_that_is_likely_meant(tmp_path):
+    assert likely_kubeconfig({}, tmp_path) is None
+    usual = put(tmp_path, ".kube/config")
+    assert likely_kubeconfig({}, tmp_path) == usual
+
+
+def test_root_that_nobody_became_by_sudo_has_no_caller():
+    assert caller({}) is None
+    assert caller({"SUDO_USER": "root"}) is None
+    assert caller({"SUDO_USER": "nobody-has-this-name"}) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody who typed sudo")
+def test_who_became_root_by_sudo_is_known():
+    who = caller({"SUDO_USER": "nobody"})
+    assert who is not None
+    assert who.pw_name == "nobody"
+
+
+def test_virtualboxs_own_program_is_taken_before_what_is_on_path(tmp_path):
+    assert vboxmanage(tmp_path) == "VBoxManage"
+    program = put(tmp_path, "usr/lib/virtualbox/VBoxManage")
+    assert vboxmanage(tmp_path) == str(program)

@@ -110,7 +110,7 @@ def test_the_same_seed_gives_the_same_transcript():
 
 
 def test_a_pause_that_is_trusted_and_resumed_is_what_stopping_first_prevents():
-    """The same world and agent, with `paused_guest: trust`: the second writer that the README warns of."""
+    """The same world and agent, with `paused_guest: trust`: docs/concepts.md warns of this second writer."""
     resumed = replace(
         VM_PAUSED,
         script=(Fault(30.0, What.PAUSE, "k8s-2", death=True), Fault(200.0, What.RESUME, "k8s-2")),

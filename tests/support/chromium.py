@@ -26,6 +26,7 @@ OPTIONS = (
     *("--no-first-run", "--disable-extensions", "--disable-background-networking", "--disable-dev-shm-usage"),
     "--host-resolver-rules=MAP * ~NOTFOUND",  # it reaches nobody
 )
+MISSING = "no Chromium: apt-get install --no-install-recommends chromium"
 READ_BYTES = 65_536
 
 
@@ -64,9 +65,15 @@ class Chromium:
             self._take()
 
     def shows(
-        self, *, width_px: int = 1200, height_px: int = 900, dark: bool = False, printed: bool = False
+        self,
+        *,
+        width_px: int = 1200,
+        height_px: int = 900,
+        dark: bool = False,
+        printed: bool = False,
+        still: bool = False,
     ) -> None:
-        """Show the page in this size and mode."""
+        """Show the page in this size and mode; `still`: to somebody who wants less motion."""
         self._ask(
             "Emulation.setDeviceMetricsOverride",
             width=width_px,
@@ -76,7 +83,8 @@ class Chromium:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         media = "print" if printed else "screen"
-        self._ask("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        motion = {"name": "prefers-reduced-motion", "value": "reduce" if still else "no-preference"}
+        self._ask("Emulation.setEmulatedMedia", media=media, features=[scheme, motion])
 
     def value(self, expression: str) -> Any:
         """Return what an expression comes to in the page; the page's own policy does not bind it."""
@@ -134,12 +142,17 @@ class Chromium:
                 self.requests.append(params["request"]["url"])
 
 
+def found() -> str | None:
+    """Return the browser's program; None: there is none."""
+    return next((program for name in NAMES if (program := shutil.which(name))), None)
+
+
 @contextmanager
 def chromium() -> Iterator[Chromium]:
     """Give a browser; leave the test out where there is none."""
-    program = next((found for name in NAMES if (found := shutil.which(name))), None)
+    program = found()
     if program is None:
-        missing_real_part("no Chromium: apt-get install --no-install-recommends chromium")
+        missing_real_part(MISSING)
     to_it, from_it = os.pipe(), os.pipe()
     folder = Path(tempfile.mkdtemp(prefix="fencer-chromium-"))
     # The descriptors 3 and 4 have to be these; a shell moves them there, whatever they are here.

@@ -16,6 +16,7 @@ from tests.support.caches import cache_folder, locked
 PACKAGES = {
     "prometheus": ("usr/bin/prometheus", "usr/bin/promtool"),
     "prometheus-alertmanager": ("usr/bin/prometheus-alertmanager",),
+    "gojq": ("usr/bin/gojq",),
 }
 """What tests run, by package. They are built of Go, and need no other package than libc6."""
 

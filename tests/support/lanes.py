@@ -62,6 +62,7 @@ _ON_THE_BARE_API = frozenset(
     for name in (
         "benchmarks/test_smoke",
         "cli/test_init",
+        "docs/test_commands_typed",
         "cluster/test_account",
         "cluster/test_admission_policy",
         "cluster/test_confined",

@@ -40,15 +40,19 @@ class NestedSystem:
         self._leader = leader
         self._log = folder / "systemd.log"
 
+    def words(self, *command: str) -> list[str]:
+        """Return how a command is run in there, as root."""
+        inside = ("nsenter", "-t", self._first(), "-m", "-p", "-u", "-i", "-C", "-n", "-r", "-w")
+        return [*inside, *command]
+
     def run(self, *command: str, check: bool = True) -> str:
         """Run a command in there, as root; return what it printed on either stream.
 
         Raises:
             AssertionError: it failed, and `check` is true.
         """
-        inside = ("nsenter", "-t", self._first(), "-m", "-p", "-u", "-i", "-C", "-n", "-r", "-w")
         done = subprocess.run(
-            [*inside, *command],
+            self.words(*command),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -59,7 +59,7 @@ OPEN = "import libvirt, sys; print('guests:', len(libvirt.open(sys.argv[1]).list
 
 @pytest.fixture(scope="module")
 def system(tmp_path_factory):
-    """A host with libvirt, as in the README: the user fencer, in the group libvirt. No API server answers."""
+    """A host as in docs/libvirt.md: the user fencer, in the group libvirt. No API server answers."""
     with nested_system(tmp_path_factory.mktemp("nested")) as system:
         system.run("groupadd", "--force", "--system", "libvirt")
         system.run("useradd", "--system", "--home-dir", "/var/lib/fencer", "-G", "libvirt", "fencer")

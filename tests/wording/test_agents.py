@@ -41,8 +41,11 @@ def test_nobody_is_said_loudly_with_who_was_there_last():
     assert nobody_is_there(Agents((PVE2,)), LATE, Mode.ARMED) == (
         f"{NOBODY}; fencer@pve2 made its last pass 4m10s ago"
     )
-    assert (
-        nobody_is_there(Agents(), LATE, Mode.OBSERVE) == f"{NOBODY}; an agent in mode observe is not counted"
+
+
+def test_while_somebody_rehearses_no_armed_one_is_missed():
+    assert nobody_is_there(Agents(), LATE, Mode.OBSERVE) == (
+        "NO AGENT IS ARMED: nobody fences; one that observes is not counted"
     )
 
 

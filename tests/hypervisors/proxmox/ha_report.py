@@ -57,7 +57,7 @@ class Report:
                 self.unexplained.append(f"{name} {sid}: {words}")
 
     def lines(self) -> list[str]:
-        """Write it as the table that the README has."""
+        """Write it as the table that docs/concepts.md has."""
         rows = [
             ("HA recovered the guest: its old run counts as over", self.recovered),
             ("… and could not start it elsewhere: the node is fenced", self.fenced),

@@ -120,6 +120,10 @@ class PveServers:
         """Return a host's port; it keeps it for good."""
         return self._doors[host].port
 
+    def listen(self, host: str, port: int) -> None:
+        """Let a host listen on a certain port, once they are entered."""
+        self._doors[host].port = port
+
     def fingerprint(self, host: str) -> str:
         """Return the SHA-256 fingerprint of a host's certificate, as the web interface shows it."""
         return self.pve.fingerprints[host]
