@@ -112,9 +112,13 @@ def require_writable(file: Path) -> None:
     Raises:
         ConfigError: there is no such folder, or it cannot be written there.
     """
-    require_folder_of(file)
-    if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise ConfigError(f"{clean(file)}: cannot be written")
+    try:
+        require_folder_of(file)
+        writable = not file.is_dir() and os.access(file if file.exists() else file.parent, os.W_OK)
+    except OSError as error:  # no such name can be
+        raise Unwritten(f"{clean(file)}: cannot be written: {error.strerror}") from error
+    if not writable:
+        raise Unwritten(f"{clean(file)}: cannot be written")
 
 
 @contextmanager

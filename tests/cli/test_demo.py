@@ -274,7 +274,13 @@ def test_the_page_alone_goes_to_stdout_if_that_is_where_it_is_wanted():
 
 
 @pytest.mark.parametrize(
-    ("where", "said"), [("none/page.html", "its folder is not there"), (".", "cannot be written")], ids=str
+    ("where", "said"),
+    [
+        ("none/page.html", "its folder is not there"),
+        (".", "cannot be written"),
+        (f"{'long' * 99}.html", "cannot be written: File name too long"),
+    ],
+    ids=["no folder", "a folder", "too long"],
 )
 def test_a_page_that_cannot_be_written_is_said_before_the_story_begins(tmp_path, where, said):
     result = Lab().run("demo", "vm-stopped", "--html", str(tmp_path / where))
