@@ -53,6 +53,21 @@ def test_a_wake_up_ends_the_wait_of_every_strand_and_no_other_delay(clock):
     assert seen == [("waited", True, 3), ("waited", True, 3), ("arrived", 7)]
 
 
+def test_who_is_woken_goes_on_at_once_if_it_runs_and_all_others_in_the_order_in_which_they_began(clock):
+    """Not by chance: two agents that hear of the same thing must do so in the same order each time."""
+    names, seen = [f"fencer-{number}" for number in range(12)], []
+
+    def waits(name):
+        clock.wait(100)
+        seen.append(name)
+
+    for name in names:
+        clock.spawn(lambda name=name: waits(name))
+    clock.at(3, clock.wake)
+    clock.advance(50)
+    assert seen == [names[-1], *names[:-1]]
+
+
 def test_what_a_strand_raises_is_raised_where_the_first_one_waits(clock):
     def fails():
         clock.advance(4)

@@ -250,6 +250,15 @@ def test_only_who_was_stopped_by_an_agent_is_started_by_one_and_once():
         port.start(guest, None, IN_TIME)
 
 
+def test_a_person_may_start_what_no_agent_had_stopped():
+    world = Witnessed()
+    world.happen(What.POWER_OFF)
+    _, by_hand = world.truth.ports("", by_hand=True)
+    by_hand["lab"].start(world.simulation.guest("k8s-2").ref, None, IN_TIME)
+    world.simulation.clock.advance(60.0)
+    assert world.simulation.guest("k8s-2").running()
+
+
 @pytest.mark.parametrize("resumed", list(ResumedGuest))
 def test_old_memory_under_a_fence_is_stopped_only_where_the_operator_wants_that(resumed):
     world = Witnessed(policy=replace(ARMED, resumed_guest=resumed))
