@@ -2,7 +2,7 @@
 
 Each machine has what such a machine has before fencer: systemd, and its hypervisor. Real are apt, sudo, ssh,
 the package, the service, libvirt and its guests, and the API server. Stand-ins are a Proxmox host's tools and
-API, VBoxManage, and the kubelets. The control-plane node is this machine's sshd, with k3s' file in its place.
+API, VBoxManage, and the kubelets. Control-plane nodes are this machine's sshd with a kubeconfig in its place.
 """
 
 from __future__ import annotations
@@ -28,7 +28,13 @@ from tests.long.clean_debian import (
 )
 from tests.long.deb_host import Host
 from tests.long.image import inline
-from tests.long.quick_machines import beating, kvm_host, proxmox_host, virtualbox_host
+from tests.long.quick_machines import (
+    beating,
+    control_plane_node,
+    kvm_host,
+    proxmox_host,
+    virtualbox_host,
+)
 from tests.long.site import CHECKOUT, Site
 from tests.long.step import LeftOut, StepFailed
 from tests.long.terminal import PROMPT, Terminal
@@ -45,6 +51,7 @@ _ARMING = re.compile(r"(?m)^To arm it.*: (sed .*)$")
 _ENDED = "ended with "
 _SOON_S = 60.0
 _ROOT, _ME = "root", "me"
+_NODE = {"or its file: ": "root@localhost", "(yes/no/[fingerprint])? ": "yes"}
 _SET_UP, _START = "Set this up? [Y/n]: ", "changes nothing. [Y/n]: "
 
 
@@ -57,12 +64,13 @@ def quickstart(site: Site) -> str:
 def _proxmox(site: Site) -> str:
     with ExitStack() as stack:
         root, api, system = _booted(site, TRIXIE, stack)
-        guests = stack.enter_context(proxmox_host(site.folder, root, inline(api.kubeconfig())))
+        guests = stack.enter_context(proxmox_host(site.folder, root))
+        node = ("/etc/rancher/k3s/k3s.yaml", inline(api.kubeconfig()))
+        stack.enter_context(control_plane_node(site.folder, root / "root", *node))
         stack.enter_context(beating(api, guests))
         shell = stack.enter_context(_shell(site, system, _ROOT))
         answers = {
-            "or its file: ": "root@localhost",
-            "(yes/no/[fingerprint])? ": "yes",
+            **_NODE,
             _SET_UP: "",
             _START: "",
         }
@@ -73,11 +81,12 @@ def _kvm(site: Site) -> str:
     with ExitStack() as stack:
         root, api, system = _booted(site, BOOKWORM, stack, _KVM)
         guests = stack.enter_context(kvm_host(_host(site, system)))
-        _leave(site, root, "home/me/.kube/config", inline(api.kubeconfig()))
+        node = ("/etc/kubernetes/admin.conf", inline(api.kubeconfig()))
+        stack.enter_context(control_plane_node(site.folder, root / "home" / _ME, *node))
         stack.enter_context(beating(api, guests))
         shell = stack.enter_context(_shell(site, system, _ME))
         answers = {
-            "or its file [/home/me/.kube/config]: ": "",
+            **_NODE,
             _SET_UP: "",
             "the moment a guest ends? [Y/n]: ": "",
             _START: "",
