@@ -8,6 +8,7 @@ API, VBoxManage, and the kubelets. Control-plane nodes are this machine's sshd w
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -104,9 +105,8 @@ def _vagrant(site: Site) -> str:
         )
         stack.enter_context(beating(api, guests))
         shell = stack.enter_context(_shell(site, system, _ME))
-        shell.type(quick_starts.block(quick_starts.VAGRANT))
         answers = {"inventory/sample/artifacts/admin.conf]: ": "", _SET_UP: ""}
-        shown = shell.wait("mode observe; hypervisors: box", _PASTED_S, answers)
+        shown, told = _pasted(shell, quick_starts.VAGRANT, answers, "mode observe; hypervisors: box")
         _all_shown(shown, guests, "observe")
         shell.interrupt()
         shell.wait(PROMPT, _SOON_S)
@@ -116,7 +116,7 @@ def _vagrant(site: Site) -> str:
         shell.wait("box: this agent gives its orders", _SOON_S)
         shell.interrupt()
         shell.wait(PROMPT, _SOON_S)
-        return "armed"
+        return told
 
 
 ALL: Mapping[str, Callable[[Site], str]] = {
@@ -132,17 +132,24 @@ def _observes_then_armed(
 ) -> str:
     """Paste the block, answer, and arm it by the line that is shown; return what was seen."""
     root = "sudo " if "sudo fencer" in quick_starts.block(name) else ""
-    shell.type(quick_starts.block(name))
-    shown = shell.wait(PROMPT, _PASTED_S, answers)
+    shown, told = _pasted(shell, name, answers, PROMPT)
     _all_shown(shown, guests, "observe")
     command, _, reload = _arming(shown).partition(" && ")
     _type(shell, f"{root}{command} && {root}{reload}")
     host.wait_told(": this agent gives its orders")
     _all_shown(_type(shell, f"{root}fencer status"), guests, "armed")
-    told = _type(shell, f"{root}fencer check", code=None)
-    if "0 failures" not in told:
-        raise StepFailed(f"{name}: {told[-2000:]}")
-    return "armed"
+    checked = _type(shell, f"{root}fencer check", code=None)
+    if "0 failures" not in checked:
+        raise StepFailed(f"{name}: {checked[-2000:]}")
+    return told
+
+
+def _pasted(shell: Terminal, name: str, answers: Mapping[str, str], until: str) -> tuple[str, str]:
+    """Paste a block and answer; return what is shown, and how long that took, for people."""
+    began_s = time.monotonic()
+    shell.type(quick_starts.block(name))
+    shown = shell.wait(until, _PASTED_S, answers)
+    return shown, f"{time.monotonic() - began_s:.0f} s from the paste to its table, then armed"
 
 
 def _all_shown(shown: str, guests: Mapping[str, str], mode: str) -> None:
