@@ -134,6 +134,8 @@ def control_plane_node(folder: Path, home: Path, place: str, kubeconfig: str) ->
         place: Where the node has its administrator's kubeconfig.
         kubeconfig: That.
     """
+    folder = folder / home.name
+    folder.mkdir()
     for name in ("host", "user"):
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name))
     with socket.create_server(("127.0.0.1", 0)) as held:

@@ -48,7 +48,7 @@ _SYSTEM = "systemd systemd-sysv dbus sudo openssh-client procps"
 _KVM = "libvirt-daemon-system libvirt-clients libvirt-daemon-driver-qemu qemu-system-x86 seabios"
 _PASTED_S = 900.0
 """It builds a package, and fetches what builds it."""
-_ARMING = re.compile(r"(?m)^To arm it.*: (sed .*)$")
+_ARMING = re.compile(r"(?m)^To arm it.*?: ((?:sudo )?sed .*)$")
 _ENDED = "ended with "
 _SOON_S = 60.0
 _ROOT, _ME = "root", "me"
@@ -134,8 +134,7 @@ def _observes_then_armed(
     root = "sudo " if "sudo fencer" in quick_starts.block(name) else ""
     shown, told = _pasted(shell, name, answers, PROMPT)
     _all_shown(shown, guests, "observe")
-    command, _, reload = _arming(shown).partition(" && ")
-    _type(shell, f"{root}{command} && {root}{reload}")
+    _type(shell, _arming(shown))
     host.wait_told(": this agent gives its orders")
     _all_shown(_type(shell, f"{root}fencer status"), guests, "armed")
     checked = _type(shell, f"{root}fencer check", code=None)
