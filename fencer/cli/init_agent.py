@@ -20,6 +20,7 @@ from fencer.preflight.agent import unit_of
 from fencer.setup import systemd
 from fencer.setup.machine import run
 from fencer.setup.program import own_program, refuse_unreachable
+from fencer.setup.surroundings import caller
 
 LIBVIRT = "libvirt"
 """The group that may use libvirt's socket. Source: Debian's libvirt-daemon-system."""
@@ -153,10 +154,10 @@ def start(person: Person, path: Path, *, fits: bool, armed: bool) -> Iterator[st
 
 
 def arming(path: Path) -> str:
-    """Return the command that arms an agent."""
-    unit = unit_of(path)
-    then = f" && systemctl reload {unit}" if unit else ""
-    return f"sed -i 's/^mode: observe/mode: armed/' {shlex.quote(str(path))}{then}"
+    """Return the command that arms an agent, for whoever types, who may be root by sudo alone."""
+    unit, sudo = unit_of(path), "sudo " if caller() else ""
+    then = f" && {sudo}systemctl reload {unit}" if unit else ""
+    return f"{sudo}sed -i 's/^mode: observe/mode: armed/' {shlex.quote(str(path))}{then}"
 
 
 def _runs(unit: str) -> bool:

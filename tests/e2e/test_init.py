@@ -1,5 +1,6 @@
 """`fencer init` beside a cluster, on real parts: it observes first, and is armed by one word."""
 
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -68,7 +69,9 @@ def test_set_up_by_one_command_observed_and_armed_by_one_word(
         stays(lambda: not lab.is_fenced(name), f"{name} is not fenced", for_s=3.0)
     lab.bring_back(name)
 
-    path.write_text(path.read_text().replace("mode: observe", "mode: armed"))
+    # As it is said at the end: the one word.
+    [line] = re.findall(r"(?m)^To arm it.*?: (.*)$", again.stdout)
+    subprocess.run(["sh", "-c", line], check=True)
     with watching(operator, path):
         seen_alive(lab, name)
         lab.nodes[name].guest.destroy()

@@ -40,14 +40,14 @@ PermitRootLogin prohibit-password
 ForceCommand exec unshare --mount sh {folder}/node
 """
 _NODE = """
-mount -t tmpfs tmpfs /etc && mkdir -p /etc/rancher/k3s && cp {folder}/k3s.yaml /etc/rancher/k3s/ || exit 9
+mount -t tmpfs tmpfs /etc && install -D -m 0600 {folder}/admins.yaml {place} || exit 9
 exec sh -c "$SSH_ORIGINAL_COMMAND"
 """
 """A control-plane node: this machine, but for what lies in /etc."""
 _SSH = """
 Host localhost
     Port {port}
-    IdentityFile /root/.ssh/id
+    IdentityFile ~/.ssh/id
 """
 _ALONE = [{"type": "node", "name": "pve", "ip": "127.0.0.1", "online": 1, "local": 1}]
 _PVESH = """#!/bin/sh
@@ -100,8 +100,9 @@ def _renew(api: ControlPlane, backstage: ApiBackstage, name: str) -> None:
 
 
 @contextmanager
-def proxmox_host(folder: Path, root: Path, kubeconfig: str) -> Iterator[dict[str, str]]:
-    """Have a stock Proxmox host alone, and a control-plane node that its root may enter by ssh."""
+def proxmox_host(folder: Path, root: Path) -> Iterator[dict[str, str]]:
+    """Have a stock Proxmox host alone, without a subscription: one of apt's repositories is closed to it."""
+    (root / "etc/apt/sources.list.d/pve-enterprise.list").write_text("deb file:/closed pve-enterprise main\n")
     pve = PveCluster(None, ("pve",), clock=Clock(1.0))
     pve.access.add_token(TOKEN, SECRET, {"/": RIGHTS})
     guests = {name: pve.add_guest(name, "pve").uuid for name in NAMES}
@@ -119,25 +120,37 @@ def proxmox_host(folder: Path, root: Path, kubeconfig: str) -> Iterator[dict[str
     ):
         _program(root / "usr/bin" / name, text)
     _first_line(root / "usr/bin/pveum", "#!/usr/bin/python3 -IS")
-    with servers, _control_plane_node(folder, root, kubeconfig):
+    with servers:
         yield guests
 
 
 @contextmanager
-def _control_plane_node(folder: Path, root: Path, kubeconfig: str) -> Iterator[None]:
+def control_plane_node(folder: Path, home: Path, place: str, kubeconfig: str) -> Iterator[None]:
+    """Have a control-plane node that somebody may enter by ssh as root@localhost, and never has.
+
+    Args:
+        folder: For its files.
+        home: Of who may.
+        place: Where the node has its administrator's kubeconfig.
+        kubeconfig: That.
+    """
+    folder = folder / home.name
+    folder.mkdir()
     for name in ("host", "user"):
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name))
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
-    (folder / "k3s.yaml").write_text(kubeconfig)
-    (folder / "node").write_text(_NODE.format(folder=folder))
+    (folder / "admins.yaml").write_text(kubeconfig)
+    (folder / "node").write_text(_NODE.format(folder=folder, place=place))
     (folder / "sshd_config").write_text(_SSHD.format(port=port, folder=folder))
-    home = root / "root/.ssh"
-    home.mkdir(mode=0o700, exist_ok=True)
-    shutil.copy(folder / "user", home / "id")
-    (home / "config").write_text(_SSH.format(port=port))
+    ours = home / ".ssh"
+    ours.mkdir(mode=0o700, exist_ok=True)
+    shutil.copy(folder / "user", ours / "id")
+    (ours / "config").write_text(_SSH.format(port=port))
+    _run("chown", "-R", f"{home.stat().st_uid}:{home.stat().st_gid}", str(ours))
     Path("/run/sshd").mkdir(exist_ok=True)  # systemd makes it where sshd is a service
-    daemon = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd_config")])
+    words = ["/usr/sbin/sshd", "-D", "-f", str(folder / "sshd_config"), "-E", str(folder / "sshd.log")]
+    daemon = subprocess.Popen(words)
     try:
         wait_until(lambda: _listens(port), "sshd")
         yield

@@ -2,12 +2,13 @@
 
 Each machine has what such a machine has before fencer: systemd, and its hypervisor. Real are apt, sudo, ssh,
 the package, the service, libvirt and its guests, and the API server. Stand-ins are a Proxmox host's tools and
-API, VBoxManage, and the kubelets. The control-plane node is this machine's sshd, with k3s' file in its place.
+API, VBoxManage, and the kubelets. Control-plane nodes are this machine's sshd with a kubeconfig in its place.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -28,7 +29,13 @@ from tests.long.clean_debian import (
 )
 from tests.long.deb_host import Host
 from tests.long.image import inline
-from tests.long.quick_machines import beating, kvm_host, proxmox_host, virtualbox_host
+from tests.long.quick_machines import (
+    beating,
+    control_plane_node,
+    kvm_host,
+    proxmox_host,
+    virtualbox_host,
+)
 from tests.long.site import CHECKOUT, Site
 from tests.long.step import LeftOut, StepFailed
 from tests.long.terminal import PROMPT, Terminal
@@ -41,10 +48,11 @@ _SYSTEM = "systemd systemd-sysv dbus sudo openssh-client procps"
 _KVM = "libvirt-daemon-system libvirt-clients libvirt-daemon-driver-qemu qemu-system-x86 seabios"
 _PASTED_S = 900.0
 """It builds a package, and fetches what builds it."""
-_ARMING = re.compile(r"(?m)^To arm it.*: (sed .*)$")
+_ARMING = re.compile(r"(?m)^To arm it.*?: ((?:sudo )?sed .*)$")
 _ENDED = "ended with "
 _SOON_S = 60.0
 _ROOT, _ME = "root", "me"
+_NODE = {"or its file: ": "root@localhost", "(yes/no/[fingerprint])? ": "yes"}
 _SET_UP, _START = "Set this up? [Y/n]: ", "changes nothing. [Y/n]: "
 
 
@@ -57,12 +65,13 @@ def quickstart(site: Site) -> str:
 def _proxmox(site: Site) -> str:
     with ExitStack() as stack:
         root, api, system = _booted(site, TRIXIE, stack)
-        guests = stack.enter_context(proxmox_host(site.folder, root, inline(api.kubeconfig())))
+        guests = stack.enter_context(proxmox_host(site.folder, root))
+        node = ("/etc/rancher/k3s/k3s.yaml", inline(api.kubeconfig()))
+        stack.enter_context(control_plane_node(site.folder, root / "root", *node))
         stack.enter_context(beating(api, guests))
         shell = stack.enter_context(_shell(site, system, _ROOT))
         answers = {
-            "or its file: ": "root@localhost",
-            "(yes/no/[fingerprint])? ": "yes",
+            **_NODE,
             _SET_UP: "",
             _START: "",
         }
@@ -73,11 +82,12 @@ def _kvm(site: Site) -> str:
     with ExitStack() as stack:
         root, api, system = _booted(site, BOOKWORM, stack, _KVM)
         guests = stack.enter_context(kvm_host(_host(site, system)))
-        _leave(site, root, "home/me/.kube/config", inline(api.kubeconfig()))
+        node = ("/etc/kubernetes/admin.conf", inline(api.kubeconfig()))
+        stack.enter_context(control_plane_node(site.folder, root / "home" / _ME, *node))
         stack.enter_context(beating(api, guests))
         shell = stack.enter_context(_shell(site, system, _ME))
         answers = {
-            "or its file [/home/me/.kube/config]: ": "",
+            **_NODE,
             _SET_UP: "",
             "the moment a guest ends? [Y/n]: ": "",
             _START: "",
@@ -95,9 +105,8 @@ def _vagrant(site: Site) -> str:
         )
         stack.enter_context(beating(api, guests))
         shell = stack.enter_context(_shell(site, system, _ME))
-        shell.type(quick_starts.block(quick_starts.VAGRANT))
         answers = {"inventory/sample/artifacts/admin.conf]: ": "", _SET_UP: ""}
-        shown = shell.wait("mode observe; hypervisors: box", _PASTED_S, answers)
+        shown, told = _pasted(shell, quick_starts.VAGRANT, answers, "mode observe; hypervisors: box")
         _all_shown(shown, guests, "observe")
         shell.interrupt()
         shell.wait(PROMPT, _SOON_S)
@@ -107,7 +116,7 @@ def _vagrant(site: Site) -> str:
         shell.wait("box: this agent gives its orders", _SOON_S)
         shell.interrupt()
         shell.wait(PROMPT, _SOON_S)
-        return "armed"
+        return told
 
 
 ALL: Mapping[str, Callable[[Site], str]] = {
@@ -123,17 +132,23 @@ def _observes_then_armed(
 ) -> str:
     """Paste the block, answer, and arm it by the line that is shown; return what was seen."""
     root = "sudo " if "sudo fencer" in quick_starts.block(name) else ""
-    shell.type(quick_starts.block(name))
-    shown = shell.wait(PROMPT, _PASTED_S, answers)
+    shown, told = _pasted(shell, name, answers, PROMPT)
     _all_shown(shown, guests, "observe")
-    command, _, reload = _arming(shown).partition(" && ")
-    _type(shell, f"{root}{command} && {root}{reload}")
+    _type(shell, _arming(shown))
     host.wait_told(": this agent gives its orders")
     _all_shown(_type(shell, f"{root}fencer status"), guests, "armed")
-    told = _type(shell, f"{root}fencer check", code=None)
-    if "0 failures" not in told:
-        raise StepFailed(f"{name}: {told[-2000:]}")
-    return "armed"
+    checked = _type(shell, f"{root}fencer check", code=None)
+    if "0 failures" not in checked:
+        raise StepFailed(f"{name}: {checked[-2000:]}")
+    return told
+
+
+def _pasted(shell: Terminal, name: str, answers: Mapping[str, str], until: str) -> tuple[str, str]:
+    """Paste a block and answer; return what is shown, and how long that took, for people."""
+    began_s = time.monotonic()
+    shell.type(quick_starts.block(name))
+    shown = shell.wait(until, _PASTED_S, answers)
+    return shown, f"{time.monotonic() - began_s:.0f} s from the paste to its table, then armed"
 
 
 def _all_shown(shown: str, guests: Mapping[str, str], mode: str) -> None:

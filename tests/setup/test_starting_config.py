@@ -40,6 +40,15 @@ def test_it_observes_and_the_mode_is_a_word_on_a_line_of_its_own(tmp_path):
     assert load(tmp_path / "config.yaml").policy.mode is Mode.ARMED
 
 
+@pytest.mark.parametrize(
+    ("unit", "then"),
+    [("fencer@home", "systemctl reload fencer@home"), (None, "end `fencer watch`, and start it again")],
+)
+def test_it_says_how_its_own_agent_hears_of_the_new_word(tmp_path, unit, then):
+    taken(tmp_path, unit=unit)
+    assert f"#   {then}\nmode: observe\n" in (tmp_path / "config.yaml").read_text()
+
+
 def test_guests_that_are_nodes_are_admitted_by_their_uuids(tmp_path):
     [endpoint] = taken(tmp_path, uuids={UUID: "k8s-2"}).endpoints
     assert endpoint.power.uuids == {UUID}
