@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fencer.config.texts import is_endpoint_name, is_node_name
 from fencer.core.identity import canonical
 from fencer.core.text import printable
 from fencer.errors import ConfigError
@@ -128,6 +127,8 @@ def nodes_section(machines: Iterable[VagrantMachine], endpoint: str) -> str:
     Raises:
         ConfigError: a name cannot be a node's or a hypervisor's, or two machines have one name.
     """
+    from fencer.config.texts import is_endpoint_name, is_node_name  # noqa: PLC0415 - pydantic is heavy
+
     if not is_endpoint_name(endpoint):
         raise ConfigError(
             f"{printable(endpoint)!r} cannot be a hypervisor's name: take lower-case letters, digits, dashes"
