@@ -75,9 +75,12 @@ def administrator(wiring: Wiring, person: Person, asked: Asked, folder: Path) ->
     if asked.kubeconfig is not None and asked.node is not None:
         raise ConfigError("--kubeconfig and --from exclude each other")
     kubeconfig, node, context, servers = asked.kubeconfig, asked.node, asked.context, asked.servers
+    likely = None
     if kubeconfig is None and node is None:
-        kubeconfig, node = _looked_for(person)
-    if node is not None:
+        kubeconfig, node, likely = _looked_for(person)
+    if likely is not None:
+        kubeconfig, source, context = _borrowed(likely, context, folder), str(likely), None
+    elif node is not None:
         way = _way(node, person)
         kubeconfig, source, context = _copied(way, context, folder), f"from {node}", None
     else:
@@ -131,11 +134,11 @@ def _answering(settings: ClusterSettings, info: ClusterInfo, given: tuple[str, .
     return found
 
 
-def _looked_for(person: Person) -> tuple[Path | None, str | None]:
-    """Return the kubeconfig of this machine, or the node to read it from."""
+def _looked_for(person: Person) -> tuple[Path | None, str | None, Path | None]:
+    """Return this machine's kubeconfig, or the node to read it from, or one that was only offered."""
     found = list(surroundings.kubeconfigs())
     if readable := [one for one in found if os.access(one, os.R_OK)]:
-        return readable[0], None
+        return readable[0], None, None
     if found:
         raise ConfigError(f"{printable(str(found[0]))}: may not be read by this user. Run this as root")
     places = ", ".join(f"/{place}" for place in surroundings.PLACES)
@@ -146,9 +149,28 @@ def _looked_for(person: Person) -> tuple[Path | None, str | None]:
         "--from USER@HOST (a control-plane node) or --kubeconfig FILE",
         str(likely) if likely else None,
     )
+    if likely is not None and answer == str(likely):
+        return None, None, likely
+    if not _is_path(answer):
+        return None, answer, None
     home = surroundings.home_of_caller()
-    file = home / answer[2:] if answer.startswith("~/") else Path(answer).expanduser()
-    return (file, None) if file.exists() or ("/" in answer and "@" not in answer) else (None, answer)
+    return home / answer[2:] if answer.startswith("~/") else Path(answer).expanduser(), None, None
+
+
+def _is_path(answer: str) -> bool:
+    """Whether an answer names a file: by its form, and not because somebody has put one of that name here."""
+    return answer.startswith(("/", "./", "../", "~")) or ("/" in answer and "@" not in answer)
+
+
+def _borrowed(file: Path, context: str | None, folder: Path) -> Path:
+    """Copy what is harmless of a kubeconfig that nobody named, as it lies where others may write."""
+    from fencer.cluster.borrowed import taken_over  # noqa: PLC0415 - the client is heavy
+
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{printable(str(file))}: cannot be read") from error
+    return _kept_in(folder, taken_over(text, str(file), None, context))
 
 
 def _way(node: str, person: Person) -> Way:
@@ -179,6 +201,10 @@ def _copied(way: Way, context: str | None, folder: Path) -> Path:
     node = str(way)
     host = node.rpartition("@")[2].strip("[]")
     text = taken_over(text, node, host, context)
+    return _kept_in(folder, text)
+
+
+def _kept_in(folder: Path, text: str) -> Path:
     path = folder / "kubeconfig"
     write_private(path, text)
     return path

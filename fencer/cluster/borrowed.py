@@ -1,7 +1,7 @@
-"""A kubeconfig that comes from another machine: what of it may be used on this one. Only setup borrows one.
+"""A kubeconfig that is somebody else's: what of it may be used by whoever types. Only setup borrows one.
 
-A kubeconfig can name programs to run, files to read and proxies to go through. Whoever is root on a node
-would be root here, or read this machine's files, if its own were taken as it is.
+A kubeconfig can name programs to run, files to read and proxies to go through. Whoever is root on a node, or
+may write to a project's folder, would be root here, or read this machine's files, if it were taken as it is.
 
 Source: Kubernetes, client-go, tools/clientcmd/api/v1/types.go.
 """
@@ -26,13 +26,13 @@ _OF_USER = ("client-certificate-data", "client-key-data", "token")
 _NAME = "borrowed"
 
 
-def taken_over(text: str, source: str, host: str, context: str | None) -> str:
+def taken_over(text: str, source: str, host: str | None, context: str | None) -> str:
     """Return a kubeconfig with nothing in it but a server, its CA and secrets that are in the text itself.
 
     Args:
         text: As it came.
         source: Where from, for people.
-        host: The machine's address: where its kubeconfig leads to itself, that is meant.
+        host: Of another machine, its address: where its kubeconfig leads to itself, that is meant.
         context: Which of its contexts; None: its current one.
 
     Raises:
@@ -44,7 +44,7 @@ def taken_over(text: str, source: str, host: str, context: str | None) -> str:
     try:
         content = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise ConfigError(f"{printable(source)}: what it printed is no kubeconfig: not YAML") from error
+        raise ConfigError(f"{printable(source)}: this is no kubeconfig: not YAML") from error
     try:
         chosen = _named(content, "contexts", context or content["current-context"])["context"]
         cluster = _named(content, "clusters", chosen["cluster"])["cluster"]
@@ -53,15 +53,15 @@ def taken_over(text: str, source: str, host: str, context: str | None) -> str:
         secrets = {key: str(user[key]) for key in _OF_USER if key in user}
         server = kept["server"]
     except (AttributeError, KeyError, TypeError, StopIteration) as error:
-        raise ConfigError(f"{printable(source)}: what it printed is no usable kubeconfig") from error
+        raise ConfigError(f"{printable(source)}: this is no usable kubeconfig") from error
     left = sorted({*map(str, cluster), *map(str, user)} - {*_OF_CLUSTER, *_OF_USER})
     if left:
         raise ConfigError(
-            f"{printable(source)}: its kubeconfig has {', '.join(map(shown, left))}: from another machine "
-            "only certificates, keys and tokens within the file itself are taken. Make one without, copy "
-            "it here yourself, and name it with --kubeconfig"
+            f"{printable(source)}: its kubeconfig has {', '.join(map(shown, left))}: of one that nobody "
+            "named, or from another machine, only certificates, keys and tokens within the file itself are "
+            "taken. Make one without; or name a file of this machine with --kubeconfig: that is used as it is"
         )
-    if leads_here(server):
+    if host is not None and leads_here(server):
         kept["server"] = _elsewhere(server, host)
     return json.dumps(
         {

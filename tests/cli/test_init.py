@@ -176,6 +176,50 @@ def test_a_lab_of_vagrants_is_set_up_by_the_readmes_line_and_enter(setting, bare
     assert re.findall(r"(?m)^left .*", done.stdout) == [f"left 1: fencer watch -c {path}   runs the agent"]
 
 
+def planted(setting, file):
+    """Put a kubeconfig that runs a program where others may write; return what that program would leave."""
+    trace = setting.folder / "ran"
+    content = yaml.safe_load(embedded(Path(setting.admins)))
+    content["users"][0]["user"] = {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": "touch",
+            "args": [str(trace)],
+            "interactiveMode": "Never",
+        }
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(yaml.safe_dump(content))
+    return trace
+
+
+def test_a_file_that_is_called_like_the_answer_is_not_taken_for_it(setting, monkeypatch):
+    """Whoever may write to the folder in which root types would be root."""
+    monkeypatch.setattr("fencer.setup.surroundings.PLACES", ())
+    monkeypatch.chdir(setting.folder)
+    trace = planted(setting, setting.folder / "root@192.0.2.9")
+    tools = setting.folder / "bin"
+    tools.mkdir()
+    (tools / "ssh").write_text("#!/bin/sh\necho no route to host >&2\nexit 255\n")
+    (tools / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    refused = setting.init("--uri", TEST_DRIVER, typed="root@192.0.2.9\n")
+    assert refused.exit_code == 3
+    assert "no route to host" in refused.stderr
+    assert not trace.exists()
+
+
+def test_of_a_kubeconfig_that_nobody_named_no_program_is_run(setting, monkeypatch):
+    monkeypatch.setattr("fencer.setup.surroundings.PLACES", ())
+    project = setting.folder / "kubespray"
+    index.write(setting.folder / ".vagrant.d", index.entry(project))
+    trace = planted(setting, project / "inventory" / "sample" / "artifacts" / "admin.conf")
+    refused = setting.init("--uri", TEST_DRIVER, typed="\n")
+    assert refused.exit_code == 2
+    assert "admin.conf: its kubeconfig has 'exec'" in refused.stderr
+    assert not trace.exists()
+
+
 def test_a_client_leaves_nothing_of_the_administrators_key_behind(setting, node, monkeypatch):
     there = setting.folder / "embedded"
     there.write_text(embedded(Path(setting.admins)))

@@ -77,7 +77,7 @@ def test_what_could_run_or_read_something_here_is_refused_by_name(kind, keys):
     "text", ["", "- 1", "{", "a: !!python/object:os.system {}", "current-context: x", "[" * 5000]
 )
 def test_what_is_no_kubeconfig_is_one_sentence(text):
-    with pytest.raises(ConfigError, match=r"^root@cp: what it printed is no "):
+    with pytest.raises(ConfigError, match=r"^root@cp: this is no "):
         taken(text)
 
 
