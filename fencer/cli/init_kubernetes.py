@@ -143,6 +143,8 @@ def _looked_for(person: Person) -> tuple[Path | None, str | None, Path | None]:
         raise ConfigError(f"{printable(str(found[0]))}: may not be read by this user. Run this as root")
     places = ", ".join(f"/{place}" for place in surroundings.PLACES)
     likely = surroundings.likely_kubeconfig()
+    if likely is not None and clean(str(likely)) != str(likely):  # what is shown has to be what is taken
+        likely = None
     answer = person.says(
         f"No administrator's kubeconfig is here (KUBECONFIG, ~/.kube/config, {places})",
         "A control-plane node to read it from by ssh (USER@HOST), or its file",

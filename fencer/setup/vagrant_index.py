@@ -9,6 +9,7 @@ Kubespray, Vagrantfile: by kubeconfig_localhost its inventory's artifacts have a
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,20 +42,24 @@ def projects(environment: Mapping[str, str], home: Path) -> tuple[Project, ...]:
         home: The user's.
     """
     try:
-        text = (Path(environment.get("VAGRANT_HOME") or home / ".vagrant.d") / _INDEX).read_text("utf-8")
-        machines = json.loads(text)["machines"]
+        index = Path(environment.get("VAGRANT_HOME") or home / ".vagrant.d") / _INDEX
+        if not index.is_file():  # a pipe would never end
+            return ()
+        machines = json.loads(index.read_text("utf-8"))["machines"]
         found = [
             Project(Path(one["vagrantfile_path"]), Path(one["local_data_path"]))
             for one in machines.values()
-            if one["provider"] == PROVIDER
+            if one["provider"] == PROVIDER and "\0" not in one["vagrantfile_path"] + one["local_data_path"]
         ]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ()
     return tuple(dict.fromkeys(found))
 
 
 def names(environment: Mapping[str, str], home: Path) -> dict[str, str]:
     """Return the UUID in VirtualBox's registry → Vagrant's name, of a user's machines.
+
+    A name in two projects says nothing of either machine: a node of one lab could claim that of the other.
 
     Args:
         environment: Of this process.
@@ -66,7 +71,8 @@ def names(environment: Mapping[str, str], home: Path) -> dict[str, str]:
             found |= {machine.uuid: machine.name for machine in machines_of(project.records)}
         except ConfigError:  # it is long gone: the index keeps it
             continue
-    return found
+    often = Counter(found.values())
+    return {uuid: name for uuid, name in found.items() if often[name] == 1}
 
 
 def kubeconfigs(environment: Mapping[str, str], home: Path) -> Iterator[Path]:

@@ -220,6 +220,18 @@ def test_of_a_kubeconfig_that_nobody_named_no_program_is_run(setting, monkeypatc
     assert not trace.exists()
 
 
+def test_what_cannot_be_shown_as_it_is_is_not_offered(setting, monkeypatch):
+    """What is written for a sign that does nothing visible may be another file's name."""
+    monkeypatch.setattr("fencer.setup.surroundings.PLACES", ())
+    project = setting.folder / "kubespray"
+    index.write(setting.folder / ".vagrant.d", index.entry(project))
+    trace = planted(setting, project / "inventory" / "\x1bx" / "artifacts" / "admin.conf")
+    planted(setting, project / "inventory" / "\\x1bx" / "artifacts" / "admin.conf")
+    asked = setting.init("--uri", TEST_DRIVER, typed="\n")
+    assert "or its file: " in asked.stdout
+    assert not trace.exists()
+
+
 def test_a_client_leaves_nothing_of_the_administrators_key_behind(setting, node, monkeypatch):
     there = setting.folder / "embedded"
     there.write_text(embedded(Path(setting.admins)))

@@ -1,6 +1,7 @@
 """Vagrant's own index leads to a user's projects; what cannot be read there counts as absent."""
 
 import json
+import os
 
 import pytest
 
@@ -60,7 +61,34 @@ def test_vagrants_home_may_be_elsewhere(lab, tmp_path):
     assert names({"VAGRANT_HOME": str(tmp_path / ".vagrant.d")}, tmp_path / "nobody") == {UUID: "k8s-1"}
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"machines": []}', '{"machines": {"1": {"name": "a"}}}'])
+def test_a_name_of_machines_in_two_projects_says_nothing_of_either(lab, tmp_path):
+    """Else a node of one lab could claim the machine of the other, and get power over it unasked."""
+    second = tmp_path / "second"
+    record = second / ".vagrant" / "machines" / "k8s-1" / "virtualbox" / "id"
+    record.parent.mkdir(parents=True)
+    record.write_text(UUID.replace("0f2c", "1f2c"))
+    write(tmp_path / ".vagrant.d", entry(lab), entry(second))
+    assert names({}, tmp_path) == {}
+
+
+def test_an_index_that_is_a_pipe_is_none(tmp_path):
+    write(tmp_path / ".vagrant.d")
+    index = tmp_path / ".vagrant.d" / "data" / "machine-index" / "index"
+    index.unlink()
+    os.mkfifo(index)
+    assert projects({}, tmp_path) == ()
+
+
+def test_a_folder_that_cannot_be_is_none(tmp_path):
+    write(tmp_path / ".vagrant.d", {**entry(tmp_path), "local_data_path": "a\0b"})
+    assert names({}, tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"machines": []}', '{"machines": {"1": {"name": "a"}}}', '{"machines": ' + "[" * 100_000],
+    ids=["nothing", "a list", "no machines", "no machine", "without an end"],
+)
 def test_an_index_that_makes_no_sense_is_none(tmp_path, text):
     write(tmp_path / ".vagrant.d")
     (tmp_path / ".vagrant.d" / "data" / "machine-index" / "index").write_text(text)
