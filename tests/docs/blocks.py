@@ -10,8 +10,9 @@ from tests.docs.citations import ROOT
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 _PROGRAMS = """
-apt apt-get chmod chown curl export fencer fencer-guest ha-manager install journalctl kubectl mkdir pgrep
-pipx qm rm runuser scp sed ssh sudo systemctl tar umask usermod uv vagrant VBoxManage virsh ./dev
+./dev apt apt-get cd chmod chown curl export fencer fencer-guest ha-manager install journalctl kubectl
+mkdir pgrep pip pipx pytest python3 qm rm runuser scp sed sha256sum ssh sudo systemctl tar umask usermod
+uv vagrant VBoxManage virsh
 """
 PROGRAMS = frozenset(_PROGRAMS.split())
 """What begins a line that somebody types, where no `$` in front says so."""
