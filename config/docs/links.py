@@ -1,4 +1,4 @@
-"""For mkdocs: the README is a page among the others, and links that lead out of docs/ lead somewhere.
+"""For mkdocs: the website begins with the README, and links that lead out of docs/ lead somewhere.
 
 They go to the sources, or are plain text where nobody says where those are (``repo_url``).
 """
@@ -11,15 +11,17 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
 _OUT = re.compile(r"\[([^\]]+)\]\(((?:\.\./|adapter-example)[^()\s]*)\)")
 
 
 def on_files(files: Any, *, config: Any) -> Any:
-    """Add the README to the pages; mkdocs calls this before it reads them."""
-    text = re.sub(r"\]\((?!docs/|#|\w+:)", "](../", README.read_text(encoding="utf-8"))
-    text = re.sub(r'(\]\(|src="|srcset=")docs/', r"\1", text)
-    files.append(File.generated(config, "start.md", content=text))
+    """Add the README, and the list of pages by another name than on a forge; mkdocs calls this first."""
+    text = re.sub(r"\]\((?!docs/|#|\w+:)", "](../", (ROOT / "README.md").read_text(encoding="utf-8"))
+    text = re.sub(r'(\]\(|src="|srcset=")docs/', r"\1", text).replace("](README.md", "](pages.md")
+    pages = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    for name, content in (("index.md", text), ("pages.md", pages)):
+        files.append(File.generated(config, name, content=content))
     return files
 
 
@@ -35,7 +37,7 @@ def on_page_markdown(markdown: str, *, config: Any, **_: Any) -> str:
     def instead(link: re.Match[str]) -> str:
         text, path = link.groups()
         if path.startswith("../README.md"):
-            return f"[{text}]({path.replace('../README.md', 'start.md')})"
+            return f"[{text}]({path.replace('../README.md', 'index.md')})"
         path = path.removeprefix("../") if path.startswith("../") else f"docs/{path}"
         return f"[{text}]({sources}/blob/HEAD/{path})" if sources else text
 

@@ -1,6 +1,7 @@
 """docs/ as a website: mkdocs builds it without a warning, and every page reads there as on a forge."""
 
 import logging
+import os
 import re
 from html.parser import HTMLParser
 
@@ -19,6 +20,7 @@ SHAPE = ("h2", "h3", "h4", "ul", "ol", "li", "pre", "table", "tr", "blockquote",
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
+    os.environ.pop("FENCER_SOURCES", None)
     folder = tmp_path_factory.mktemp("site")
     heard = Heard()
     logging.getLogger("mkdocs").addHandler(heard)
@@ -70,7 +72,7 @@ def shape(html):
 
 
 def on_the_site(folder, page):
-    name = {ROOT / "README.md": "start", ROOT / "docs" / "README.md": "index"}.get(page, page.stem)
+    name = {ROOT / "README.md": "index", ROOT / "docs" / "README.md": "pages"}.get(page, page.stem)
     html = (folder / f"{name}.html").read_text(encoding="utf-8")
     return html.partition('role="main">')[2].partition("<footer")[0]
 
