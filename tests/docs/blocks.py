@@ -10,8 +10,8 @@ from tests.docs.citations import ROOT
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 _PROGRAMS = """
-apt apt-get chmod chown curl export fencer fencer-guest ha-manager install journalctl kubectl mkdir pipx qm rm
-runuser scp sed ssh sudo systemctl tar umask usermod uv vagrant VBoxManage virsh ./dev
+apt apt-get chmod chown curl export fencer fencer-guest ha-manager install journalctl kubectl mkdir pgrep
+pipx qm rm runuser scp sed ssh sudo systemctl tar umask usermod uv vagrant VBoxManage virsh ./dev
 """
 PROGRAMS = frozenset(_PROGRAMS.split())
 """What begins a line that somebody types, where no `$` in front says so."""
