@@ -73,7 +73,7 @@ class Playback:
 )  # fmt: skip
 @click.option("--list", "listed", is_flag=True, help="List the scenarios.")
 @click.option("--alone", is_flag=True, help="Show only what Kubernetes does without fencer.")
-@click.option("--speed", type=float, metavar="N", help="N virtual seconds per second.")
+@click.option("--speed", type=float, metavar="N", help="N virtual seconds per second; on a terminal 40.")
 @click.option(
     "--html", "page", metavar="FILE",
     help="Also write the story as `fencer report` writes an incident; -: only that, to stdout.",

@@ -21,7 +21,7 @@ from fencer.errors import JournalError
 from fencer.journal.folding import incidents
 from fencer.journal.incidents import Incident
 from fencer.journal.reading import entries
-from fencer.journal.rows import Journal, Row
+from fencer.journal.rows import Entry, Journal, Row
 from fencer.journal.store import Store
 from fencer.ports import Asker
 from fencer.report.story import around
@@ -71,10 +71,7 @@ class StoryPage:
             JournalError: nothing happened in this story that a page could tell.
         """
         written = EPOCH + timedelta(seconds=stage.simulation.clock.now_s())
-        with tempfile.TemporaryDirectory() as folder:
-            journal = Path(folder) / "journal.db"
-            self._keep(journal)
-            rows = tuple(entries(journal)) if self._rows else ()
+        rows = self._as_kept()
         found = [one for one in incidents(rows) if one.worth_telling]
         if not found:
             raise JournalError(
@@ -88,6 +85,20 @@ class StoryPage:
             about = f"It tells of {shown.node}; there the story begins at {began:%H:%M:%S}.{others}"
             for text in prose(about):
                 say(text)
+
+    def _as_kept(self) -> tuple[Entry, ...]:
+        """Return the rows as a journal has them.
+
+        Raises:
+            JournalError: there is no room for one.
+        """
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                journal = Path(folder) / "journal.db"
+                self._keep(journal)
+                return tuple(entries(journal)) if self._rows else ()
+        except OSError as error:
+            raise JournalError(f"no page: no temporary journal: {error.strerror or error}") from error
 
     def _keep(self, file: Path) -> None:
         """Write the rows to a journal, in the order in which they were put."""

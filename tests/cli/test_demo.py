@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import tempfile
 from dataclasses import replace
 
 import click
@@ -320,4 +321,12 @@ def test_of_a_story_without_an_incident_there_is_no_page_and_that_is_said(file):
     list(stage.play())
     with pytest.raises(JournalError, match="vm-stopped: no page: in this story fencer did nothing"):
         page.write(stage)
+    assert not file.exists()
+
+
+def test_without_room_for_a_journal_there_is_no_page_and_that_is_said(file, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    result = Lab().run("demo", "vm-stopped", "--html", str(file))
+    assert result.exit_code == 1
+    assert result.stderr == "fencer: no page: no temporary journal: No such file or directory\n"
     assert not file.exists()
