@@ -13,8 +13,10 @@ from fencer.cli.judged import as_data, locally
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, paragraph, say, sign, table
+from fencer.cli.roll_call import call_roll
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.model import Check, FenceMark, Judged, Outcome, Reason, Verdict
+from fencer.core.policy import Mode
 from fencer.core.requests import RESERVATIONS, Request
 from fencer.runtime.onlooker import Onlooker
 from fencer.wording.headlines import headline
@@ -48,6 +50,9 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
         if form == "text":
             for line in story(parts, locally(judged, wiring.wall().tzinfo), errors, asked):
                 say(line)
+            if judged.decision.verdict is not Verdict.HEALTHY:
+                for line in _unguarded(parts, judged):
+                    say(line)
         else:
             checks = [asdict(check) for check in judged.decision.checks]
             requests = list(map(asdict, asked))
@@ -80,6 +85,20 @@ def story(
         yield ""
     for sentence in sentences:
         yield from paragraph(sentence)
+
+
+def _unguarded(parts: Parts, judged: Judged) -> Iterator[str]:
+    """Say that nobody acts on any of this, where that is so although the configuration is armed."""
+    roll = call_roll(parts)
+    if parts.policy.mode is Mode.OBSERVE or roll.unknown or roll.agents.there(roll.utc):
+        return
+    verb = "fence" if fenced_age(judged.observation) is None else "unfence"
+    yield ""
+    yield from roll.lines()
+    yield from paragraph(
+        f"Try: `systemctl start fencer`, where it is installed; by hand, with the same proof, "
+        f"`fencer {verb} {clean(judged.observation.node.name)}`."
+    )
 
 
 def _circumstances(judged: Judged) -> Iterator[str]:

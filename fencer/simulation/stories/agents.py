@@ -15,8 +15,8 @@ FAILOVER = Scenario(
         "Two agents watch. Only the one that holds the Lease of the hypervisor gives it orders: fencer-1.",
         "The VM of k8s-2 is paused, and fencer-1 cuts its power, to give the pods away then. In that moment",
         "fencer-1 is killed, and can tell nobody what it did. Nobody has to: fencer-2 asks the hypervisor",
-        "itself. A process that had to be killed may outlive that for a while, and fencer-2 does not know how",
-        "the VM was stopped. So the VM has to read off for 30 seconds; then fencer-2 fences, without a Lease.",
+        "itself. A process that is killed may live on for a while, and fencer-2 cannot know how the VM was",
+        "stopped. So the VM has to read off for 30 seconds; then fencer-2 fences, without a Lease.",
     ),
     script=(
         Fault(30.0, What.PAUSE, "k8s-2", "somebody pauses the VM", death=True),
