@@ -441,8 +441,9 @@ def test_what_says_other_than_the_configuration_is_refused_and_not_passed_over(s
 
 def test_a_proxmox_secret_that_is_lost_is_replaced_only_where_that_is_asked_for(setting, pve, node):
     words = ("--pve", "root@pve1", "--no-power", "--no-hook")
-    setting.named(*words)
+    made = setting.named(*words)
     secret = setting.path.with_name("proxmox-token")
+    assert secret.is_file(), made.output
     lost = secret.read_text()
     secret.unlink()
     refused = setting.named("--pve", "root@pve1", "--no-hook")
