@@ -106,7 +106,8 @@ def cli(ctx: click.Context) -> None:
     """
     if ctx.obj is None:
         ctx.obj = Wiring()
-    if os.environ.get("NO_COLOR"):
+    dumb = os.environ.get("TERM") == "dumb" and sys.stdout.isatty()
+    if os.environ.get("NO_COLOR") or dumb:
         ctx.color = False
 
 

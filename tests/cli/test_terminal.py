@@ -11,10 +11,14 @@ from tests.cli.lab import Impatient, Lab
 FENCER = "import sys; from fencer.cli.main import main; main()"
 
 
-def at_a_terminal(*words, columns):
+PLAIN = {"NO_COLOR": "1"}
+
+
+def at_a_terminal(*words, columns, **variables):
     """Run a command with its output on a terminal of that width, and return the lines."""
     ours, theirs = os.openpty()
-    environment = {**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+    usual = {"COLUMNS": str(columns), "PYTHONIOENCODING": "utf-8", "TERM": "xterm"}
+    environment = {**os.environ, "NO_COLOR": "", **usual, **(variables or PLAIN)}
     with subprocess.Popen(
         [sys.executable, "-c", FENCER, *words], stdin=subprocess.DEVNULL, stdout=theirs, env=environment
     ) as process:
@@ -36,6 +40,11 @@ def test_lines_fit_the_terminal(columns):
     lines = at_a_terminal("demo", "nic-off", "--instant", columns=columns)
     assert max(map(len, lines)) <= columns
     assert "".join("".join(lines).split()).count("onlyitssilentkubeletcouldconfirmthat") == 1
+
+
+def test_a_terminal_that_can_show_no_colour_is_sent_none():
+    assert any("\x1b[" in line for line in at_a_terminal("demo", "--list", columns=80, TERM="xterm"))
+    assert not any("\x1b[" in line for line in at_a_terminal("demo", "--list", columns=80, TERM="dumb"))
 
 
 def test_where_no_room_is_left_the_last_column_goes_below():
