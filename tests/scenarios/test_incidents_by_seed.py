@@ -26,7 +26,7 @@ from tests.scenarios.weakened import without
 from tests.simulation.worlds import Hasty
 from tests.support import amounts
 
-SEEDS = amounts.seeds("FENCER_INCIDENT_SEEDS", "0-499")
+SEEDS = amounts.seeds("FENCER_INCIDENT_SEEDS", "0-399")
 BATCH = 50
 
 judged = cache(judge)
