@@ -156,7 +156,7 @@ def _looked_for(person: Person) -> tuple[Path | None, str | None, Path | None]:
     if not _is_path(answer):
         return None, answer, None
     home = surroundings.home_of_caller()
-    return home / answer[2:] if answer.startswith("~/") else Path(answer).expanduser(), None, None
+    return home / answer[2:] if answer.startswith("~/") else Path(answer), None, None
 
 
 def _is_path(answer: str) -> bool:

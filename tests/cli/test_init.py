@@ -220,6 +220,13 @@ def test_of_a_kubeconfig_that_nobody_named_no_program_is_run(setting, monkeypatc
     assert not trace.exists()
 
 
+def test_the_home_of_nobody_is_one_sentence(setting, monkeypatch):
+    monkeypatch.setattr("fencer.setup.surroundings.PLACES", ())
+    refused = setting.init("--uri", TEST_DRIVER, typed="~nosuch/admin.conf\n")
+    assert refused.exit_code == 2
+    assert "~nosuch/admin.conf" in refused.stderr
+
+
 def test_what_cannot_be_shown_as_it_is_is_not_offered(setting, monkeypatch):
     """What is written for a sign that does nothing visible may be another file's name."""
     monkeypatch.setattr("fencer.setup.surroundings.PLACES", ())

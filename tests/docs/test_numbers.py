@@ -21,4 +21,6 @@ def test_a_number_that_is_quoted_was_measured(page, begin, end):
     text = (ROOT / page).read_text(encoding="utf-8").partition(f"\n{begin}\n")[2].partition(end)[0]
     quoted = re.findall(r"\d[\d,.]*\d|\d+ (?:MiB|%)", text)
     assert len(quoted) > 1
-    assert [number for number in quoted if not re.search(rf"(?<![\d.]){re.escape(number)}", MEASURED)] == []
+    assert [
+        number for number in quoted if not re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", MEASURED)
+    ] == []

@@ -1,7 +1,6 @@
 """docs/ as a website: mkdocs builds it without a warning, and every page reads there as on a forge."""
 
 import logging
-import os
 import re
 from html.parser import HTMLParser
 
@@ -20,12 +19,13 @@ SHAPE = ("h2", "h3", "h4", "ul", "ol", "li", "pre", "table", "tr", "blockquote",
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    os.environ.pop("FENCER_SOURCES", None)
     folder = tmp_path_factory.mktemp("site")
     heard = Heard()
     logging.getLogger("mkdocs").addHandler(heard)
     try:
-        build(load_config(str(SETTINGS), site_dir=str(folder), strict=True))
+        with pytest.MonkeyPatch.context() as environment:
+            environment.delenv("FENCER_SOURCES", raising=False)
+            build(load_config(str(SETTINGS), site_dir=str(folder), strict=True))
     finally:
         logging.getLogger("mkdocs").removeHandler(heard)
     return folder, heard.warnings
