@@ -39,7 +39,7 @@ PATIENCE_S = 20
 
 _FOUND = 1
 """Exit code of a trial, besides 0: not found; and that of `end_with`."""
-_QUIET = ("-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "-p", "no:rerunfailures")
+_QUIET = ("-q", "-s", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "-p", "no:rerunfailures")
 _USUAL = ("-o", "addopts=", "--import-mode=importlib", "--strict-markers", "-m", "not (e2e or libvirt)")
 
 
@@ -121,6 +121,8 @@ class Runner:
         for name in measured.modules:
             with suppress(ImportError):
                 importlib.import_module(name)
+        if left:
+            self._check_reloading(measured.took_s)
         return list(self._survivors((faults[index] for index in left), measured, self._reloaded))
 
     def _first_pass(self, faults: Sequence[Fault]) -> tuple[Measured, list[int]] | str:
@@ -162,10 +164,36 @@ class Runner:
         if status == 0:
             yield fault
 
+    def _check_reloading(self, tests: Iterable[str]) -> None:
+        """Run the tests in a new process without a fault: what fails there would count as a fault found.
+
+        Raises:
+            AlreadyFailing: Some fail.
+        """
+        code = in_fork(lambda: self._tested_again(None, [*tests], lambda _test: None))
+        if code != 0:
+            raise AlreadyFailing(f"without any fault, but with all modules loaded again, pytest ends with {code}")
+
     def _reloaded(self, fault: Fault, tests: Sequence[str], tell: Tell) -> int:
-        sys.meta_path.insert(0, _Loader(self.root, fault))
+        try:
+            return _FOUND if self._tested_again(fault, tests, tell) else 0
+        except Exception:  # noqa: BLE001 - a fault may raise anything where pytest loads fencer's plugin
+            return _FOUND
+
+    def _tested_again(self, fault: Fault | None, tests: Sequence[str], tell: Callable[[str], None]) -> int:
+        """Load all of the project again, and run the tests.
+
+        The module with the fault comes first: pytest loads fencer as a plugin, by a finder of its own that goes
+        before all others.
+        """
+        for name in [name for name in sys.modules if name.partition(".")[0] in {"fencer", "tests"}]:
+            del sys.modules[name]
+        if fault is not None:
+            loader = _Loader(self.root, fault)
+            sys.meta_path.insert(0, loader)
+            importlib.import_module(loader.name)
         files = sorted({test.partition("::")[0] for test in tests})
-        return _FOUND if pytest.main([*_QUIET, *_USUAL, "-x", *files], plugins=[_Chosen(tests, tell)]) else 0
+        return int(pytest.main([*_QUIET, *_USUAL, "-x", *files], plugins=[_Chosen(tests, tell)]))
 
 
 class _AfterCollection:
@@ -275,13 +303,13 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Loads one module with a fault in it."""
 
     def __init__(self, root: Path, fault: Fault) -> None:
-        self._name = fault.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        self.name = fault.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         self._path, self._source = root / fault.path, fault.source(root)
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Find that one, and none of the others."""
         del path, target
-        if name != self._name:
+        if name != self.name:
             return None
         return importlib.util.spec_from_file_location(name, self._path, loader=self)
 
