@@ -10,14 +10,11 @@ from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell
 from fencer.core.cordon import cordoned_by
 from fencer.core.model import Evidence, FenceMark, Judged, NodeView, Observation, PowerState
 from fencer.core.times import in_zone
+from fencer.wording.conditions import Condition, condition, fence_word
 from fencer.wording.foresight import UNTOLD
 from fencer.wording.nodes import (
-    BLIND,
-    CANNOT_FENCE,
     NOBODY,
-    REFUSED,
     blind,
-    fence_word,
     fenced_age,
     guest_of,
     ready,
@@ -25,6 +22,7 @@ from fencer.wording.nodes import (
     why,
     would_change,
 )
+from fencer.wording.verdicts import key_of, shown_verdict
 
 STATE_COLOURS = {PowerState.RUNNING: GOOD, PowerState.UNKNOWN: DOUBTFUL}
 
@@ -45,8 +43,10 @@ def state_cell(observation: Observation) -> Cell:
 def fence_cell(judged: Judged) -> Cell:
     """Return whether the node is fenced, or would be."""
     word = fence_word(judged)
-    colours = {NOBODY: None, REFUSED: BAD, CANNOT_FENCE: BAD, BLIND: BAD}
-    return Cell(word, colours.get(word, DOUBTFUL))
+    if word == NOBODY:
+        return Cell(word)
+    bad = {Condition.REFUSED, Condition.UNPROTECTED, Condition.BLIND}
+    return Cell(word, BAD if condition(judged) in bad else DOUBTFUL)
 
 
 def locally(judged: Judged, zone: tzinfo | None) -> Judged:
@@ -78,7 +78,7 @@ def as_data(judged: Judged) -> dict[str, Any]:
         },
         "guest_state": state_of(observation).replace(NOBODY, "") or None,
         "guest_says": observation.evidence.raw if observation.evidence else None,
-        "verdict": decision.verdict.value,
+        "verdict": key_of(shown_verdict(judged)),
         "reason": decision.reason.value,
         "why": why(judged),
         "what_would_change_this": would_change(judged),

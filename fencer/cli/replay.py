@@ -20,6 +20,7 @@ from fencer.cli.wire import Wiring
 from fencer.core.text import count
 from fencer.journal.again import Again, again, outcome, policies
 from fencer.wording.reports import decision_text
+from fencer.wording.verdicts import key_of, recorded_adjective, recorded_key
 
 
 @click.command(
@@ -70,7 +71,7 @@ def _rows(made: list[Again], zone: datetime) -> Iterator[list[Cell | str]]:
 
 def _word(body: Any) -> str:
     actions = ", ".join(map(str, body.get("actions") or ())) or "nothing to do"
-    return clean(f"{body.get('verdict')} ({body.get('reason')}; {actions})")
+    return clean(f"{recorded_adjective(str(body.get('verdict')))} ({body.get('reason')}; {actions})")
 
 
 def _told(made: list[Again], name: str) -> str:
@@ -88,7 +89,10 @@ def _told(made: list[Again], name: str) -> str:
 
 def _data(one: Again) -> dict[str, Any]:
     then = {key: one.entry.body.get(key) for key in ("verdict", "reason", "actions", "text")}
-    now = None if one.now is None else {**outcome(one.now), "text": decision_text(one.now)}
+    then["verdict"] = recorded_key(str(then["verdict"]))
+    now = None
+    if one.now is not None:
+        now = {**outcome(one.now), "verdict": key_of(one.now.verdict), "text": decision_text(one.now)}
     return {
         "at": utc(one.entry.at),
         "node": one.entry.node,

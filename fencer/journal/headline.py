@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 
+from fencer.core.model import Verdict
 from fencer.core.text import age, count
 from fencer.journal.incidents import Incident, seconds_between
 from fencer.journal.rows import BY_HAND, Entry
+from fencer.wording.verdicts import adjective_of, recorded_adjective
 
 
 def headline(incident: Incident, clock: Callable[[datetime], str]) -> str:
@@ -96,9 +98,12 @@ def _ending(incident: Incident, asked: Entry) -> str:
 
 def _unfenced(incident: Incident) -> str:
     refusal = incident.refusal
-    if refusal is None:
-        return f"{incident.cause} → {'nothing had to be done' if incident.over else 'not fenced so far'}"
-    return f"{incident.cause} → not fenced: {_short(str(refusal.body.get('text', '')))}"
+    if refusal is not None:
+        why = _short(str(refusal.body.get("text", "")))
+        return f"{incident.cause} → {adjective_of(Verdict.REFUSE)}: {why}"
+    if incident.over or not incident.decisions:
+        return f"{incident.cause} → nothing had to be done"
+    return f"{incident.cause} → {recorded_adjective(str(incident.decisions[-1].body.get('verdict')))}"
 
 
 def _short(text: str) -> str:

@@ -13,8 +13,9 @@ from fencer.journal.incidents import NOTES
 from fencer.journal.rows import Entry, Kind
 from fencer.report.sights import Sight, Watch
 from fencer.report.spans import Span, Tone, laid
-from fencer.wording.nodes import SPECIAL
+from fencer.wording.conditions import OF_REASON
 from fencer.wording.steps import ACTIONS
+from fencer.wording.verdicts import recorded_adjective
 
 RENEWED_S = 15.0
 """A lease is renewed every 10 s, and so old before a look may still be news on its way.
@@ -36,19 +37,19 @@ POWER: dict[PowerState, tuple[Tone, str]] = {
     PowerState.UNKNOWN: (Tone.UNKNOWN, "unknown"),
 }
 
-VERDICTS: dict[Verdict, tuple[Tone, str]] = {
-    Verdict.HEALTHY: (Tone.GOOD, "healthy"),
-    Verdict.WAIT: (Tone.WAITS, "waits"),
-    Verdict.REFUSE: (Tone.BAD, "does not fence"),
-    Verdict.STOP_FIRST: (Tone.ACTS, "cuts its power"),
-    Verdict.DISCARD_FIRST: (Tone.ACTS, "discards its memory"),
-    Verdict.ASK: (Tone.ACTS, "shuts it down"),
-    Verdict.START: (Tone.ACTS, "starts it"),
-    Verdict.FENCE: (Tone.ACTS, "fences"),
-    Verdict.FENCED: (Tone.ACTS, "fenced"),
-    Verdict.RECOVERING: (Tone.WAITS, "coming back"),
-    Verdict.UNFENCE: (Tone.ACTS, "lifts the fence"),
-    Verdict.OFF: (Tone.OFF, "shut down"),
+TONES: dict[Verdict, Tone] = {
+    Verdict.HEALTHY: Tone.GOOD,
+    Verdict.WAIT: Tone.WAITS,
+    Verdict.REFUSE: Tone.BAD,
+    Verdict.STOP_FIRST: Tone.ACTS,
+    Verdict.DISCARD_FIRST: Tone.ACTS,
+    Verdict.ASK: Tone.ACTS,
+    Verdict.START: Tone.ACTS,
+    Verdict.FENCE: Tone.ACTS,
+    Verdict.FENCED: Tone.ACTS,
+    Verdict.RECOVERING: Tone.WAITS,
+    Verdict.UNFENCE: Tone.ACTS,
+    Verdict.OFF: Tone.OFF,
 }
 
 
@@ -199,21 +200,10 @@ def _verdict(row: Sight) -> Iterator[Span]:
     if row.entry.kind is not Kind.DECISION:
         return
     body, at = row.entry.body, row.entry.at
-    tone, says = _told_verdict(str(body.get("verdict")))
-    special = {reason.value: word for reason, word in (SPECIAL | {Reason.NOT_FENCED: "not fenced"}).items()}
-    yield Span(at, at, tone, special.get(str(body.get("reason")), says))
-
-
-def verdict_word(verdict: str) -> str:
-    """Return what a verdict, as the journal has it, is called here."""
-    return _told_verdict(verdict)[1]
-
-
-def _told_verdict(verdict: str) -> tuple[Tone, str]:
-    try:
-        return VERDICTS[Verdict(verdict)]
-    except ValueError:  # of a fencer that knows more
-        return Tone.UNKNOWN, verdict
+    verdict, reason = str(body.get("verdict")), str(body.get("reason"))
+    known = TONES[Verdict(verdict)] if verdict in set(Verdict) else Tone.UNKNOWN  # of a newer fencer
+    more = OF_REASON.get(Reason(reason)) if reason in set(Reason) else None
+    yield Span(at, at, known, more.word if more is not None else recorded_adjective(verdict))
 
 
 def _marks(rows: Iterable[Sight]) -> Iterator[Mark]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from fencer.core.model import Proof
+from fencer.core.model import Proof, Verdict
 from fencer.core.text import age, count
 from fencer.journal.incidents import Incident, seconds_between
 from fencer.journal.rows import BY_HAND, Entry
 from fencer.report.lanes import POWER, began, deed_word
 from fencer.report.sights import Sight
 from fencer.report.workloads import down
+from fencer.wording.verdicts import adjective_of
 
 Clock = Callable[[datetime], str]
 
@@ -102,7 +103,10 @@ def _not_fenced(incident: Incident, rows: Sequence[Sight]) -> str:
     if incident.refusal is not None:
         text = str(incident.refusal.body.get("text", ""))
         why, _, change = text.partition("; what would change this: ")
-        return f"It was not fenced: {why}." + (f" What would have changed that: {change}." if change else "")
+        refused = adjective_of(Verdict.REFUSE)
+        return f"Fencing was {refused}: {why}." + (
+            f" What would have changed that: {change}." if change else ""
+        )
     if incident.deeds:
         deeds = dict.fromkeys(map(_deed, incident.deeds))
         more = len(deeds) - MOST_DEEDS

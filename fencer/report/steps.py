@@ -11,8 +11,9 @@ from typing import Any
 from fencer.core.model import Outcome
 from fencer.core.text import age, count
 from fencer.journal.rows import Kind
-from fencer.report.lanes import DEEDS, deed_word, verdict_word
+from fencer.report.lanes import DEEDS, deed_word
 from fencer.report.sights import Sight
+from fencer.wording.verdicts import recorded_adjective
 
 LONGEST = 40_000
 """Characters of one raw observation; of 500 pods there may be hundreds of thousands."""
@@ -62,7 +63,7 @@ def step_of(row: Sight) -> Iterator[Step]:
         case Kind.DECISION:
             yield Step(
                 *(entry.at, entry.by, entry.kind),
-                what=verdict_word(str(body.get("verdict"))),
+                what=recorded_adjective(str(body.get("verdict"))),
                 text=str(body.get("text", "")),
                 loud=body.get("verdict") == "refuse",
                 checks=tuple(map(_proof, body.get("checks") or ())),

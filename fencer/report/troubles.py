@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from fencer.core.model import Verdict
 from fencer.core.text import count
 from fencer.journal.incidents import Incident
 from fencer.journal.rows import Entry, Kind
 from fencer.report.sights import Sight, done_of, left_of
 from fencer.wording.events import NO_CASE
+from fencer.wording.verdicts import adjective_of
 
 WARNINGS = frozenset({"Alarm", "RecordDoubts"})
 """What is done to warn people."""
@@ -58,7 +60,7 @@ def _told(entry: Entry, text: str) -> Iterator[str]:
         case Kind.ACTION:
             yield from (f"{pod}: {why}" for pod, why in left_of(entry).items())
         case Kind.DECISION if body.get("verdict") == "refuse" and body.get("reason") not in NO_CASE:
-            yield f"not fenced: {text}"
+            yield f"{adjective_of(Verdict.REFUSE)}: {text}"
         case Kind.NOTICE if body.get("warning"):
             yield text
         case Kind.ENDED if body.get("code"):

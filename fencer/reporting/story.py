@@ -25,6 +25,7 @@ from fencer.wording.reports import (
     told_action,
     told_decision,
 )
+from fencer.wording.verdicts import key_of
 
 
 class LogReporter:
@@ -53,7 +54,7 @@ class LogReporter:
         """See `fencer.ports.Reporter.decided`."""
         facts: dict[str, Any] = {
             "node": node.name,
-            "verdict": decision.verdict.value,
+            "verdict": key_of(decision.verdict),
             "reason": decision.reason.value,
         }
         if decision.guest is not None:

@@ -8,22 +8,7 @@ from fencer.core.done import Done
 from fencer.core.model import Alarm, Decision, Deed, NodeView, Reason, Verdict
 from fencer.simulation.timeline import Timeline
 from fencer.wording.reasons import says
-
-VERBS: dict[Verdict, str] = {
-    Verdict.HEALTHY: "sees",
-    Verdict.WAIT: "waits",
-    Verdict.REFUSE: "refuses",
-    Verdict.STOP_FIRST: "stops the guest first",
-    Verdict.DISCARD_FIRST: "throws its memory away first",
-    Verdict.ASK: "asks it to shut down",
-    Verdict.START: "starts it",
-    Verdict.FENCE: "fences",
-    Verdict.FENCED: "holds the fence",
-    Verdict.RECOVERING: "watches it come back",
-    Verdict.UNFENCE: "lifts the fence",
-    Verdict.OFF: "sees it off",
-}
-"""How a verdict begins a line."""
+from fencer.wording.verdicts import VERDICT_WORDS
 
 KEPT = frozenset({Reason.OLD_MEMORY, Reason.GUEST_REPLACED})
 """Why a fence that was set is not lifted."""
@@ -67,7 +52,7 @@ class StageReporter:
                 "fencer",
                 node.name,
                 "decided",
-                f"{VERBS[decision.verdict]}: {says(decision)}",
+                f"{VERDICT_WORDS[decision.verdict].verb}: {says(decision)}",
                 verdict=decision.verdict.value,
                 reason=decision.reason.value,
                 **self.who,

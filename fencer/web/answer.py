@@ -26,12 +26,12 @@ NAMED = 2
 
 RUNNING = frozenset(
     {
-        *(Condition.ALARM, Condition.REFUSED, Condition.ONLY_OBSERVED, Condition.DUE),
-        *(Condition.MAY_BE_DEAD, Condition.FENCED, Condition.COMING_BACK),
+        *(Condition.ALARM, Condition.REFUSED, Condition.ONLY_OBSERVED, Condition.TO_BE_FENCED),
+        *(Condition.WAITING, Condition.FENCED, Condition.RECOVERING),
     }
 )
 """A node in such a condition is an incident that goes on."""
-IF_NOT_READY = frozenset({Condition.CANNOT_BE_FENCED, Condition.BLIND})
+IF_NOT_READY = frozenset({Condition.UNPROTECTED, Condition.BLIND})
 """The same, if the node is not Ready; otherwise only its next incident would be one."""
 
 
@@ -47,14 +47,14 @@ class Tone(StrEnum):
 TONES: dict[Condition, Tone] = {
     Condition.ALARM: Tone.BAD,
     Condition.REFUSED: Tone.BAD,
-    Condition.CANNOT_BE_FENCED: Tone.BAD,
+    Condition.UNPROTECTED: Tone.BAD,
     Condition.BLIND: Tone.BAD,
     Condition.ONLY_OBSERVED: Tone.BAD,
-    Condition.DUE: Tone.AT_WORK,
-    Condition.MAY_BE_DEAD: Tone.DOUBTFUL,
+    Condition.TO_BE_FENCED: Tone.AT_WORK,
+    Condition.WAITING: Tone.DOUBTFUL,
     Condition.FENCED: Tone.AT_WORK,
-    Condition.COMING_BACK: Tone.AT_WORK,
-    Condition.NEEDS_NO_FENCE: Tone.DOUBTFUL,
+    Condition.RECOVERING: Tone.AT_WORK,
+    Condition.NOTHING_TO_CLEAR: Tone.DOUBTFUL,
     Condition.SHUT_DOWN: Tone.DOUBTFUL,
     Condition.EXCLUDED: Tone.DOUBTFUL,
     Condition.CORDONED: Tone.DOUBTFUL,
@@ -189,7 +189,9 @@ def _of_sight(
         )
     if sight.malformed:
         names = [one.partition(": ")[0] for one in sight.malformed]
-        yield Line(Tone.BAD, count(len(names), "unreadable node"), f"{unticked(listing(names))}: not guarded")
+        yield Line(
+            Tone.BAD, count(len(names), "unreadable node"), f"{unticked(listing(names))}: not protected"
+        )
     if running:
         alarm = condition(running[0]) is Condition.ALARM  # what needs a person most comes first
         yield Line(_worst(running), "ALARM" if alarm else count(len(running), "incident"), _told(running))
@@ -198,7 +200,7 @@ def _of_sight(
     if unfit:
         names = [item.observation.node.name for item in unfit]
         told = f"{unticked(listing(names, 4))}: see why below"
-        yield Line(Tone.DOUBTFUL, f"{count(len(names), 'node')} unguarded", told)
+        yield Line(Tone.DOUBTFUL, f"{count(len(names), 'node')} unprotected", told)
     if sight.paused_why is not None:
         why = unticked(sight.paused_why)
         yield Line(
@@ -226,4 +228,4 @@ def _well(judged: Sequence[Judged]) -> Line:
         return Line(Tone.DOUBTFUL, "No nodes", "the cluster has none")
     excluded = sum(condition(item) is Condition.EXCLUDED for item in judged)
     but = f", {excluded} excluded" if excluded else ""
-    return Line(Tone.GOOD, "All well", f"{count(len(judged) - excluded, 'node')} guarded{but}")
+    return Line(Tone.GOOD, "All well", f"{count(len(judged) - excluded, 'node')} protected{but}")

@@ -14,7 +14,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from fencer.core.model import Reason
 from fencer.web.seats import leads
 from fencer.web.snapshot import BUCKETS_S, Durations, Snapshot
-from fencer.wording.nodes import cannot_be_fenced
+from fencer.wording.nodes import is_unprotected
+from fencer.wording.verdicts import key_of
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """The text format that all versions read.
@@ -111,7 +112,10 @@ def _of_nodes(shown: Snapshot) -> Iterator[Metric]:
         "fencer_node_verdict",
         "1 for the node's verdict, with why. docs/reasons.md explains each reason.",
         ["node", "verdict", "reason"],
-        (([name, one.decision.verdict.value, one.decision.reason.value], 1) for name, one in judged.items()),
+        (
+            ([name, key_of(one.decision.verdict), one.decision.reason.value], 1)
+            for name, one in judged.items()
+        ),
     )
     yield _one(
         "fencer_node_fenced",
@@ -123,11 +127,11 @@ def _of_nodes(shown: Snapshot) -> Iterator[Metric]:
         "fencer_unproven_bindings",
         "Nodes that could not be fenced if they died: it is not proven which guest they are.",
         [],
-        [([], sum(cannot_be_fenced(one) for one in judged.values()))],
+        [([], sum(is_unprotected(one) for one in judged.values()))],
     )
     yield _one(
         "fencer_brake_active",
-        "1: a node is not fenced because too many are, or because all are silent.",
+        "1: fencer refuses to fence a node because too many are, or because all are silent.",
         [],
         [([], int(any(one.decision.reason in BRAKES for one in judged.values())))],
     )

@@ -20,9 +20,9 @@ from fencer.web.seats import seat_of
 from fencer.web.snapshot import Snapshot, Step
 from fencer.web.style import OLD_S, STYLE
 from fencer.web.tree import SMALL, tree
-from fencer.wording.conditions import tally_text
+from fencer.wording.conditions import fence_word, tally_text
 from fencer.wording.headlines import headline
-from fencer.wording.nodes import NOBODY, fence_word, guest_of, ready, state_of, whole_why
+from fencer.wording.nodes import NOBODY, guest_of, ready, state_of, whole_why
 from fencer.wording.ways_out import what_helps
 
 QUICK_S, SLOW_S = 5, 15

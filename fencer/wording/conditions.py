@@ -4,76 +4,67 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from enum import StrEnum, auto
+from enum import StrEnum
 
 from fencer.core.cordon import cordoned_by
 from fencer.core.model import Alarm, Judged, Reason, Verdict
 from fencer.core.text import count, natural
-from fencer.wording.nodes import blind, cannot_be_fenced, fenced_age
+from fencer.wording.nodes import NOBODY, blind, fenced_age, is_unprotected
+from fencer.wording.verdicts import adjective_of, shown_verdict
 
 
 class Condition(StrEnum):
-    """The closed list, what needs a person first. A node is in exactly one."""
+    """The closed list, what needs a person first. A node is in exactly one.
 
-    ALARM = auto()
-    REFUSED = auto()
-    CANNOT_BE_FENCED = auto()
-    BLIND = auto()
-    ONLY_OBSERVED = auto()
-    DUE = auto()
-    MAY_BE_DEAD = auto()
-    FENCED = auto()
-    COMING_BACK = auto()
-    NEEDS_NO_FENCE = auto()
-    SHUT_DOWN = auto()
-    EXCLUDED = auto()
-    CORDONED = auto()
-    PAUSED = auto()
-    HEALTHY = auto()
+    The word for a verdict is that of `fencer.wording.verdicts`.
+    """
 
+    ALARM = "in_alarm"
+    REFUSED = "refused"
+    UNPROTECTED = "unprotected"
+    """It is healthy, and fencer could not fence it if it died."""
+    BLIND = "blind"
+    ONLY_OBSERVED = "only_observed"
+    TO_BE_FENCED = "to_be_fenced"
+    WAITING = "waiting"
+    FENCED = "fenced"
+    RECOVERING = "recovering"
+    NOTHING_TO_CLEAR = "nothing_to_clear"
+    SHUT_DOWN = "shut_down"
+    EXCLUDED = "excluded"
+    CORDONED = "cordoned"
+    PAUSED = "paused"
+    HEALTHY = "healthy"
 
-WORDS: dict[Condition, str] = {
-    Condition.ALARM: "in alarm",
-    Condition.REFUSED: "refused",
-    Condition.CANNOT_BE_FENCED: "cannot be fenced",
-    Condition.BLIND: "blind",
-    Condition.ONLY_OBSERVED: "only observed",
-    Condition.DUE: "due to be fenced",
-    Condition.MAY_BE_DEAD: "may be dead",
-    Condition.FENCED: "fenced",
-    Condition.COMING_BACK: "coming back",
-    Condition.NEEDS_NO_FENCE: "silent, with nothing to clear",
-    Condition.SHUT_DOWN: "shut down",
-    Condition.EXCLUDED: "excluded",
-    Condition.CORDONED: "cordoned",
-    Condition.PAUSED: "paused",
-    Condition.HEALTHY: "healthy",
-}
-"""Each completes "3 nodes: 1 …"."""
+    @property
+    def word(self) -> str:
+        """Completes "3 nodes: 1 …"."""
+        return self.value.replace("_", " ")
+
 
 PLAIN = frozenset({Condition.HEALTHY, Condition.PAUSED})
 """Nothing to say about one node: it is healthy; that fencing is paused, or a window open, is said of all."""
 
 OF_REASON: dict[Reason, Condition] = {
     Reason.OBSERVE_MODE: Condition.ONLY_OBSERVED,
-    Reason.NOTHING_TO_CLEAR: Condition.NEEDS_NO_FENCE,
-    Reason.SETTLING: Condition.COMING_BACK,
-    Reason.SETTLED: Condition.COMING_BACK,
+    Reason.NOTHING_TO_CLEAR: Condition.NOTHING_TO_CLEAR,
+    Reason.SETTLING: Condition.RECOVERING,
+    Reason.SETTLED: Condition.RECOVERING,
 }
 """Reasons that say more than their verdict does."""
 
 OF_VERDICT: dict[Verdict, Condition] = {
     Verdict.HEALTHY: Condition.HEALTHY,
-    Verdict.WAIT: Condition.MAY_BE_DEAD,
+    Verdict.WAIT: Condition.WAITING,
     Verdict.REFUSE: Condition.REFUSED,
-    Verdict.STOP_FIRST: Condition.DUE,
-    Verdict.DISCARD_FIRST: Condition.DUE,
+    Verdict.STOP_FIRST: Condition.TO_BE_FENCED,
+    Verdict.DISCARD_FIRST: Condition.TO_BE_FENCED,
     Verdict.ASK: Condition.HEALTHY,
     Verdict.START: Condition.SHUT_DOWN,
-    Verdict.FENCE: Condition.DUE,
+    Verdict.FENCE: Condition.TO_BE_FENCED,
     Verdict.FENCED: Condition.FENCED,
-    Verdict.RECOVERING: Condition.COMING_BACK,
-    Verdict.UNFENCE: Condition.COMING_BACK,
+    Verdict.RECOVERING: Condition.RECOVERING,
+    Verdict.UNFENCE: Condition.RECOVERING,
     Verdict.OFF: Condition.SHUT_DOWN,
 }
 
@@ -95,13 +86,23 @@ def condition(judged: Judged) -> Condition:
         return Condition.FENCED
     if node.ready and decision.reason in AT_EASE:
         return AT_EASE[decision.reason]
-    if cannot_be_fenced(judged):
-        return Condition.CANNOT_BE_FENCED
+    if is_unprotected(judged):
+        refused = decision.verdict is Verdict.REFUSE and not node.ready
+        return Condition.REFUSED if refused else Condition.UNPROTECTED
     if blind(judged) is not None:
         return Condition.BLIND
-    verdict = Verdict.WAIT if judged.untold else decision.verdict
-    found = OF_REASON.get(decision.reason, OF_VERDICT[verdict])
+    found = OF_REASON.get(decision.reason, OF_VERDICT[shown_verdict(judged)])
     return Condition.CORDONED if found is Condition.HEALTHY and cordoned_by(node) else found
+
+
+def fence_word(judged: Judged) -> str:
+    """Return whether the node is fenced, or would be, in a word or two; a dash: there is no need."""
+    fenced, found, verdict = fenced_age(judged.observation), condition(judged), shown_verdict(judged)
+    if fenced is not None:
+        return f"{Condition.FENCED.word} {fenced} ago"
+    if found in {Condition.HEALTHY, Condition.CORDONED}:
+        return NOBODY
+    return adjective_of(verdict) if OF_VERDICT[verdict] is found else found.word
 
 
 def problems_first(judged: Iterable[Judged]) -> list[Judged]:
@@ -122,6 +123,6 @@ def tally(judged: Iterable[Judged]) -> dict[Condition, int]:
 
 
 def tally_text(judged: Sequence[Judged]) -> str:
-    """Return the count as a sentence: ``200 nodes: 196 healthy, 3 cannot be fenced, 1 fenced``."""
-    found = ", ".join(f"{number} {WORDS[one]}" for one, number in tally(judged).items() if number)
+    """Return the count as a sentence: ``200 nodes: 196 healthy, 3 unprotected, 1 fenced``."""
+    found = ", ".join(f"{number} {one.word}" for one, number in tally(judged).items() if number)
     return f"{count(len(judged), 'node')}: {found}"

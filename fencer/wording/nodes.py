@@ -20,36 +20,9 @@ from fencer.core.times import seconds_between
 from fencer.wording.reasons import TEXTS, change, says
 
 NOBODY = "\N{EN DASH}"
-REFUSED, CANNOT_FENCE, BLIND = "refused", "cannot fence", "blind"
-
-FENCE_WORDS: dict[Verdict, str] = {
-    Verdict.HEALTHY: NOBODY,
-    Verdict.WAIT: "waits",
-    Verdict.REFUSE: REFUSED,
-    Verdict.STOP_FIRST: "due, stop first",
-    Verdict.DISCARD_FIRST: "due, discard first",
-    Verdict.ASK: NOBODY,
-    Verdict.START: NOBODY,
-    Verdict.FENCE: "due",
-    Verdict.FENCED: "fenced",
-    Verdict.RECOVERING: "coming back",
-    Verdict.UNFENCE: "due to be lifted",
-    Verdict.OFF: NOBODY,
-}
-"""The text in the column FENCE for a node without our fence."""
 
 CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN, Reason.BINDING_UNPROVEN})
 """Refusals that mean: this node could not be fenced if it died."""
-
-SPECIAL = {
-    Reason.COUNTING_SILENCE: "counting",
-    Reason.PLANNED_STOP: "shut down",
-    Reason.OBSERVE_MODE: "only observed",
-    Reason.NOTHING_TO_CLEAR: "not needed",
-    Reason.SETTLING: "lifted",
-    Reason.SETTLED: "lifted",
-}
-"""Reasons that say more than their verdict does."""
 
 SAYS_CORDONED = frozenset({Reason.SETTLING, Reason.SETTLED, Reason.PLANNED_STOP})
 """Their texts tell of the cordon."""
@@ -106,20 +79,6 @@ def fenced_age(observation: Observation) -> str | None:
     return age(max(0.0, seconds_between(mark.fenced_at_utc, observation.utc)))
 
 
-def fence_word(judged: Judged) -> str:
-    """Return whether the node is fenced, or would be, in a word or two."""
-    decision, fenced = judged.decision, fenced_age(judged.observation)
-    if fenced is not None:
-        return f"fenced {fenced} ago"
-    if cannot_be_fenced(judged):
-        return CANNOT_FENCE
-    if blind(judged) is not None:
-        return BLIND
-    if decision.reason in SPECIAL:
-        return SPECIAL[decision.reason]
-    return FENCE_WORDS[Verdict.WAIT if judged.untold else decision.verdict]
-
-
 def disbelieved(judged: Judged) -> str | None:
     """Return what is said of a healthy node's guest but not believed; None: nothing."""
     evidence = judged.observation.evidence
@@ -142,8 +101,8 @@ def would_change(judged: Judged) -> str:
     return "its guest seen running there" if disbelieved(judged) else TEXTS[Reason.FOREIGN_TAINT].change
 
 
-def cannot_be_fenced(judged: Judged) -> bool:
-    """Whether the node could not be fenced if it died."""
+def is_unprotected(judged: Judged) -> bool:
+    """Whether fencer could not fence the node if it died."""
     return (judged.decision.reason in CANNOT and not judged.untold) or unfit(judged) is not None
 
 

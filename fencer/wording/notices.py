@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from fencer.core.model import Alarm, FenceMark, Judged, Reason
+from fencer.core.model import Alarm, FenceMark, Judged, Reason, Verdict
 from fencer.core.text import age, count, listing, printable
 from fencer.wording.nodes import guest_of
 from fencer.wording.occasions import Occasion
 from fencer.wording.outages import MEANS, without_answer
 from fencer.wording.reasons import TEXTS, says
 from fencer.wording.reports import ENDS
+from fencer.wording.verdicts import VERDICT_WORDS
 from fencer.wording.ways_out import ways_out
 
 SO_FAR: dict[Reason, str] = {
@@ -61,19 +62,20 @@ def fenced(judged: Judged) -> tuple[str, str]:
 
 
 def refused(judged: Judged, path: str) -> tuple[str, str]:
-    """Return title and text of a node that is down, and is not fenced.
+    """Return title and text of a node that is down, and that fencer refuses to fence.
 
     Args:
         judged: The node.
         path: Where the configuration is.
     """
-    title = f"{judged.observation.node.name} is down and not fenced: {TEXTS[judged.decision.reason].says}"
+    refuses = VERDICT_WORDS[Verdict.REFUSE].verb
+    title = f"{judged.observation.node.name} is down; fencer {refuses}: {TEXTS[judged.decision.reason].says}"
     return _printable(title, (f"{_sentence(says(judged.decision))}.", *ways_out(judged, path)))
 
 
 def failed(judged: Judged) -> tuple[str, str]:
     """Return title and text of a node that is due to be fenced, which fails again and again."""
-    title = f"{judged.observation.node.name} is down and not fenced: that fails"
+    title = f"{judged.observation.node.name} is down, and fencing it fails"
     return _printable(title, (f"{_sentence(says(judged.decision))}.", f"{judged.failed}; it is tried again."))
 
 

@@ -24,6 +24,7 @@ from fencer.core.text import age, count
 from fencer.wording.conditions import AT_EASE
 from fencer.wording.events import ACTIONS, NO_CASE
 from fencer.wording.reasons import TEXTS, change, says
+from fencer.wording.verdicts import adjective_of
 
 LOUD = frozenset({Verdict.REFUSE, Verdict.STOP_FIRST, Verdict.DISCARD_FIRST, Verdict.FENCE})
 """Verdicts that a person should look at: something is wrong, or about to be done."""
@@ -44,16 +45,8 @@ LINKS = frozenset(
 """What only leads from one step to the next: the action that follows says as much. A pause is told once, and
 not for each node that is Ready."""
 
-LEADS: dict[Verdict, str] = {
-    Verdict.WAIT: "not fenced yet: ",
-    Verdict.REFUSE: "not fenced: ",
-    Verdict.STOP_FIRST: "to be stopped first: ",
-    Verdict.DISCARD_FIRST: "its memory is to be thrown away first: ",
-    Verdict.FENCE: "to be fenced: ",
-    Verdict.FENCED: "fenced: ",
-    Verdict.RECOVERING: "coming back: ",
-}
-"""How a line of the log begins that tells of a decision."""
+LED = frozenset({*LOUD, Verdict.WAIT, Verdict.FENCED, Verdict.RECOVERING})
+"""Verdicts whose adjective starts the line of the log; the reasons of the others are whole sentences."""
 
 NOT_READY, READY_AGAIN = "not Ready, and ", "Ready again; "
 """How one begins of a node that falls while fencing is paused, and of one that comes back then."""
@@ -88,7 +81,7 @@ def told_decision(decision: Decision, node: NodeView) -> str:
     if decision.reason is Reason.NODE_HEALTHY:
         taken = node.out_of_service is not None and not fenced
         return f"healthy again, but {TEXTS[Reason.FOREIGN_TAINT].says}" if taken else "healthy again"
-    lead = LEADS.get(decision.verdict, "")
+    lead = lead_of(decision.verdict)
     if decision.reason is Reason.OBSERVE_MODE:
         lead = ""
     elif fenced and decision.verdict in {Verdict.WAIT, Verdict.REFUSE}:
@@ -109,8 +102,8 @@ def fell_unheeded(decision: Decision, node: NodeView) -> bool:
 
 
 def lead_of(verdict: str) -> str:
-    """Return how a line begins that tells of a recorded decision; nothing for a verdict of another fencer."""
-    return LEADS.get(Verdict(verdict), "") if verdict in set(Verdict) else ""
+    """Return how a line about a decision starts; nothing for a verdict of a newer fencer in the journal."""
+    return f"{adjective_of(Verdict(verdict))}: " if verdict in LED else ""
 
 
 def told_action(action: Deed, done: Done) -> str:
