@@ -62,7 +62,7 @@ def judge_names(nodes: Iterable[NodeView], named: Collection[str]) -> Iterator[F
         if names := _of(old, bound):
             points.append(
                 f"{names}: bound to guests of {old}. That does not count: before an armed `fencer watch` has "
-                "seen the guest run with its node, under a name that is here, the node cannot be fenced"
+                "seen the guest run with its node, under a name that is here, the node is unprotected"
             )
             tries.append(
                 "`fencer watch`, armed, while the node is Ready: it binds it anew in its first minute"
@@ -128,6 +128,6 @@ def _copies(subjects: Sequence[Subject]) -> Iterator[Finding]:
         elif candidates[1:]:
             copies.append(f"{name}: {listing(told_apart([copy.guest for copy in candidates])[1:])}")
     if copies:
-        text = f"{'; '.join(copies)}: while such a copy runs, its node is not fenced"
+        text = f"{'; '.join(copies)}: while such a copy runs, fencer refuses to fence its node"
         tries = ("a UUID of its own for each copy, or the node in the configuration's `nodes:`",)
         yield Finding("copies", f"of {count(len(copies), 'guest')}", Level.WARN, text, tries)

@@ -72,7 +72,7 @@ def _written(observation: Observation, utc: str) -> Iterator[str]:
                 since = age(seconds_between(doubt.since_utc, utc))
                 yield (
                     f'"off" is not believed of {doubt.guest} ({WORDS[doubt.kind]}; found by {doubt.by} '
-                    f"{since} ago), so that cannot fence it: `kubectl annotate node {node.name} "
+                    f"{since} ago), so that proves nothing: `kubectl annotate node {node.name} "
                     "fencer.dev/doubts-`, if you know better"
                 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from fencer.core.model import Judged, Reason
-from fencer.core.text import listing
+from fencer.core.text import count, listing
 from fencer.errors import ClusterError
 from fencer.ports import Sight, Viewer
 from fencer.runtime.outages import Outages
@@ -155,8 +155,7 @@ def held_back(judged: Collection[Judged]) -> str:
     if not fleets:
         return ""
     fleet = max(fleets, key=lambda fleet: fleet.young_fences)
-    nodes = f"{len(fleets)} more dead nodes are" if len(fleets) > 1 else "1 more dead node is"
     return (
-        f"{nodes} not fenced: the brake holds, with {fleet.young_fences} of {fleet.nodes} nodes fenced in "
+        f"{count(len(fleets), 'more dead node')} refused: the brake holds, with {fleet.young_fences} of {fleet.nodes} nodes fenced in "
         "the last hour (max_fenced, max_fenced_hosts); `fencer fence NODE --over-brake WHY` fences one more"
     )

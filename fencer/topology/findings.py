@@ -56,7 +56,7 @@ def _no_guest(topology: Topology) -> Iterator[Finding]:
             What.NO_GUEST,
             "nodes",
             f"{count(len(found), 'node')} {have} no guest, or it is not certain which",
-            "such a node cannot be fenced, and which host takes it along is not known",
+            "such a node is unprotected, and which host takes it along is not known",
             "`fencer explain NODE` says what is missing",
             tuple(f"{place.node} ({place.why})" for place in in_order(found)),
         )

@@ -156,14 +156,14 @@ def test_a_node_that_lives_is_not_waited_for_until_patience_ends():
     assert not node(lab).out_of_service
 
 
-def test_a_healthy_node_whose_hypervisor_is_not_believed_is_told_as_one_that_could_not_be_fenced():
+def test_a_healthy_node_whose_hypervisor_is_distrusted_is_unprotected():
     lab = Lab()
     lab.passes(30, watched=True)
     lab.breaks(What.LIE_STOPPED, "k8s-2")
     lab.passes(60, watched=True)
-    assert "cannot fence" in lab.run("status").output
+    assert "unprotected" in lab.run("status").output
     told = lab.run("explain", "k8s-2").output
-    assert "could not be fenced if it died now" in " ".join(told.split())
+    assert "is healthy, but unprotected" in " ".join(told.split())
     assert "fencer.dev/doubts-" in told
 
 

@@ -244,7 +244,7 @@ def file(tmp_path):
     ("name", "says"),
     [
         ("vm-paused", "3 pods cleared, 3 volumes"),
-        ("nic-off", "not fenced: its guest runs"),
+        ("nic-off", "refused: its guest runs"),
         ("drain", "drain k8s-2 → done in 39 s, 3 pods evicted"),
         ("shutdown", "shutdown k8s-2 → done in 41 s, 3 pods evicted"),
         ("fence-ready-node", "fence k8s-2 → ended with code 1"),

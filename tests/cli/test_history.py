@@ -240,7 +240,7 @@ def test_a_verdict_that_would_be_another_one_today_is_told_with_both(tmp_path):
     assert "now fence (proven_off; TaintNode): its guest is proven off" in result.output
     assert "1 is another one." in result.output
     data = json.loads(lab.run("replay", "last", "-o", "json").output)
-    assert [one["now"]["verdict"] for one in data["decisions"] if not one["same"]] == ["fence"]
+    assert [one["now"]["verdict"] for one in data["decisions"] if not one["same"]] == ["to_be_fenced"]
 
 
 def test_decisions_that_cannot_be_made_again_are_told(tmp_path):
@@ -445,10 +445,10 @@ def test_a_node_that_falls_while_fencing_is_paused_is_an_incident(tmp_path, paus
     lab.passes(340, watched=True)
     [line] = lab.run("history").output.splitlines()[1:]
     why = "fencing is paused|a maintenance window is open"
-    assert re.search(rf"k8s-2 stopped → not fenced: ({why}).*, Ready again 00:0\d ", line)
+    assert re.search(rf"k8s-2 stopped → refused: ({why}).*, Ready again 00:0\d ", line)
     steps = lab.run("history", "last").output
-    assert "seen  not Ready, and not fenced: " in steps
-    assert "seen  Ready; not fenced: " in steps
+    assert "seen  not Ready, and refused: " in steps
+    assert "seen  Ready; refused: " in steps
 
 
 class Agents:

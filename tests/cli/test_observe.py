@@ -26,7 +26,7 @@ def test_watch_status_and_explain_say_what_would_be_done_in_the_same_words():
     sentence = told.partition('text="')[2].partition(";")[0]
     assert sentence.startswith("would fence now: ")
     assert sentence in lab.run("status").output
-    assert f"k8s-2 is not fenced: {sentence}." in lab.run("explain", "k8s-2").output.replace("\n", " ")
+    assert f"k8s-2 is only observed: {sentence}." in lab.run("explain", "k8s-2").output.replace("\n", " ")
 
 
 @pytest.mark.parametrize(("mode", "verb"), [(Mode.OBSERVE, "would"), (Mode.ARMED, "will")])
@@ -41,7 +41,9 @@ def test_what_one_look_cannot_tell_is_said_with_what_would_follow_in_every_mode(
         "cannot tell whether that is so"
     )
     assert sentence in lab.run("status").output
-    assert f"k8s-3 is not fenced yet: {sentence}." in lab.run("explain", "k8s-3").output.replace("\n", " ")
+    assert f"fencer waits before it fences k8s-3: {sentence}." in lab.run("explain", "k8s-3").output.replace(
+        "\n", " "
+    )
 
 
 def test_a_fence_that_stands_is_not_called_none_where_fencer_only_observes():
@@ -56,17 +58,17 @@ def test_a_fence_that_stands_is_not_called_none_where_fencer_only_observes():
     log = watched(lab, for_s=90)
     assert 'text="would lift the fence now; ' in log
     said = lab.run("explain", "k8s-3").output
-    assert "is not fenced" not in said
+    assert "refuses" not in said
 
 
-def test_a_node_whose_guest_no_command_has_seen_alive_is_told_apart_from_one_that_cannot_be_fenced():
+def test_a_node_whose_guest_no_command_has_seen_alive_is_waiting_and_not_refused():
     """The agent writes nothing on the Node, so only its own log knows."""
     lab = Lab(Policy(mode=Mode.OBSERVE))
     lab.breaks(What.POWER_OFF, "k8s-2", in_s=30)
     log = watched(lab, for_s=110)
     assert "would fence now: " in log
     row = next(line for line in lab.run("status").output.splitlines() if line.startswith("k8s-2"))
-    assert "cannot fence" not in row
+    assert "refused" not in row
     assert "would fence, if the agent has seen its guest alive with it, " in row
     assert "Only the agent that watches knows" in lab.run("explain", "k8s-2").output.replace("\n", " ")
 

@@ -92,12 +92,12 @@ class TestProblemsFirst:
         lab.passes(30, watched=True)
         lab.breaks(What.POWER_OFF, "k8s-2")
         said = lab.run("status").output
-        assert "3 nodes: 2 healthy, 1 may be dead" in said
+        assert "3 nodes: 2 healthy, 1 waiting" in said
         assert rows(said)[0] == "k8s-2"
-        assert "counting" in row(said, "k8s-2")
+        assert "waiting" in row(said, "k8s-2")
         assert " of 40 s" in row(said, "k8s-2")
         [node] = data(lab, "k8s-2")["nodes"]
-        assert (node["verdict"], node["reason"]) == ("wait", "counting_silence")
+        assert (node["verdict"], node["reason"]) == ("waiting", "counting_silence")
 
 
 class TestSelection:
@@ -264,11 +264,11 @@ def test_a_taint_that_somebody_forgot_is_told_of_a_healthy_node():
     lab.breaks(What.TAINT_BY_HAND, "k8s-2")
     lab.passes(30, watched=True)
     said = lab.run("status").output
-    assert "3 nodes: 2 healthy, 1 cannot be fenced" in said
-    assert "cannot fence  healthy, but somebody else set the out-of-service taint" in row(said, "k8s-2")
+    assert "3 nodes: 2 healthy, 1 unprotected" in said
+    assert "unprotected  healthy, but somebody else set the out-of-service taint" in row(said, "k8s-2")
     assert data(lab, "k8s-2")["nodes"][0]["what_would_change_this"] == "that taint taken off by its owner"
     said = lab.run("explain", "k8s-2").output
-    assert said.startswith("k8s-2 is healthy, but could not be fenced if it died now: somebody else set")
+    assert said.startswith("k8s-2 is healthy, but unprotected: somebody else set")
     assert "kubectl taint node k8s-2 node.kubernetes.io/out-of-service-" in said.replace("\n", " ")
 
 

@@ -59,8 +59,8 @@ def test_a_dead_node_is_fenced_and_each_step_is_a_line():
     assert fenced_nodes(lab) == ["k8s-2"]
     told = [line.partition("node=k8s-2 ")[2].partition(" ")[0] for line in log]
     assert [word for word in told if word] == [
-        "verdict=wait",  # its guest has ended
-        "verdict=wait",
+        "verdict=waiting",  # its guest has ended
+        "verdict=waiting",
         "action=TaintNode",
         "action=ClearPods",
         "verdict=fenced",
@@ -83,16 +83,16 @@ def paused_and_started_again():
 
 def test_an_incident_reads_as_a_story():
     assert said(watched(paused_and_started_again(), for_s=400)) == [
-        "not fenced yet: its guest does not run (paused (user); counting: silent 2 of N)",
-        "not fenced yet: the node is still Ready (Ready=True; lease last renewed N ago)",
-        "not fenced yet: its guest is paused, but not for long enough (paused (user) for N)",
+        "waiting: its guest does not run (paused (user); counting: silent 2 of N)",
+        "waiting: the node is still Ready (Ready=True; lease last renewed N ago)",
+        "waiting: its guest is paused, but not for long enough (paused (user) for N)",
         "to be stopped first: its guest is paused",
         "stopped lab/k8s-2 on lab1; it reads stopped now: stopped (destroyed)",
         "tainted node.kubernetes.io/out-of-service=nodeshutdown:NoExecute: guest stopped 5.N ago; "
         "4 pods to clear, 3 volumes to release",
         "4 of 4 pods cleared: demo/db-1, demo/db-4, demo/db-7, demo/web-3",
         "fenced: guest stopped 7.N ago; 4 pods, 3 volumes, 2.N",
-        "coming back: its guest was not seen to boot again yet (the node still reports the known boot id N)",
+        "recovering: its guest was not seen to boot again yet (the node still reports the known boot id N)",
         "booted again and clean",
         "fence lifted: out-of-service taint taken off; kept cordoned for a moment",
         "uncordoned",
@@ -107,7 +107,7 @@ def test_a_node_that_falls_while_fencing_is_paused_is_told_and_that_it_is_back()
     lab.breaks(What.START, "k8s-2", in_s=200)
     why = "fencing is paused for the whole cluster: storage work"
     assert [text.split("; what would change")[0] for text in said(watched(lab, for_s=400))] == [
-        f"not Ready, and not fenced: {why}",
+        f"not Ready, and refused: {why}",
         f"Ready again; {why}",
     ]
 

@@ -65,13 +65,13 @@ def test_a_silent_node_whose_guest_runs_is_not_fenced(
 
         # A single look has only the API server's clock to tell by, and that runs as any. It takes 0.4 CPU s.
         wait_until(
-            lambda: explained() != ("wait", "silence_too_short"),
+            lambda: explained() != ("waiting", "silence_too_short"),
             "as much silence by the API's clock",
             every_s=2.0,
         )
-        assert explained() == ("refuse", "guest_running")
+        assert explained() == ("refused", "guest_running")
         told = operator.run("explain", name, "-c", str(config))
-        assert told.stdout.startswith(f"{name} is not fenced: its guest runs")
+        assert told.stdout.startswith(f"fencer refuses to fence {name}: its guest runs")
         assert "--stop-guest" in told.stdout
         by_hand = operator.run("fence", name, "--yes", "-c", str(config))
         assert (by_hand.returncode, len(operator.writes())) == (1, writes), by_hand

@@ -92,7 +92,7 @@ def test_a_refusal_is_told_with_its_reason_but_not_with_what_would_change_it():
         40, "refuse", "guest_running", text="its guest runs (running (booted)); what would change this: x"
     )
     told.seen(300, "healthy", "node_healthy")
-    assert lines(told) == ["02:14 k8s-2 silent → not fenced: its guest runs, healthy again 02:19 (5a5ca47e)"]
+    assert lines(told) == ["02:14 k8s-2 silent → refused: its guest runs, healthy again 02:19 (5a5ca47e)"]
 
 
 def test_what_passes_by_itself_is_told_only_if_asked_for():
@@ -104,7 +104,7 @@ def test_what_passes_by_itself_is_told_only_if_asked_for():
 
 def test_what_goes_on_says_so():
     [one] = incidents(Told().seen(0, "wait", "counting_silence").entries)
-    assert headline(one, clock) == "silent → not fenced so far, goes on"
+    assert headline(one, clock) == "silent → waiting, goes on"
 
 
 def test_notes_on_a_sound_node_are_no_incident():
@@ -121,11 +121,11 @@ def test_a_pause_is_an_incident_only_of_nodes_that_are_down(ready, number):
 
 def test_a_node_that_falls_while_fencing_is_paused_is_an_incident_until_it_is_ready_again():
     told = Told().seen(0, "refuse", "node_paused", ready=True).seen(60, "refuse", "node_paused", ready=None)
-    assert lines(told) == ["02:15 k8s-2 silent → not fenced: node paused, goes on (5a5ca47e)"]
+    assert lines(told) == ["02:15 k8s-2 silent → refused: node paused, goes on (5a5ca47e)"]
     told.seen(300, "refuse", "node_paused", ready=True).seen(900, "healthy", "node_healthy")
     [one] = incidents(told.entries)
     assert one.over
-    assert headline(one, clock) == "silent → not fenced: node paused, Ready again 02:19"
+    assert headline(one, clock) == "silent → refused: node paused, Ready again 02:19"
 
 
 def test_one_that_falls_just_before_a_pause_is_one_incident():

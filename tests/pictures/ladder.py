@@ -14,8 +14,8 @@ from fencer.core.ladders import FENCE, LADDERS, Choice, Ladder, Stage
 from fencer.core.model import Intent, PowerState, Reason, Verdict
 from fencer.core.policy import Policy
 from fencer.core.proof import NOT_GONE, SEEN, SHOWN
-from fencer.simulation.reporter import VERBS
 from fencer.wording.reasons import TEXTS
+from fencer.wording.verdicts import VERDICT_WORDS
 from tests.pictures.paper import shown, svg, words
 
 No = tuple[Verdict, Reason]
@@ -170,7 +170,7 @@ def about(ladder: Ladder) -> str:
 
 def _told(no: No) -> str:
     verdict, reason = no
-    return f"{VERBS[verdict]}, because {TEXTS[reason].says}"
+    return f"{VERDICT_WORDS[verdict].verb}, because {TEXTS[reason].says}"
 
 
 def _height(rung: str) -> int:
@@ -182,7 +182,7 @@ def _rung(number: int, rung: str, y: float) -> Iterator[str]:
     yield words(str(number), RAIL, y + 17, text_anchor="middle", font_size=15, font_weight=600)
     yield words(QUESTIONS[rung][0], INDENT, y + 18, font_size=17, font_weight=600)
     for line, (verdict, reason) in enumerate(noes(rung)):
-        verb = f'<tspan class="{TONES[verdict]}" font-weight="600">{VERBS[verdict]}</tspan>'
+        verb = f'<tspan class="{TONES[verdict]}" font-weight="600">{VERDICT_WORDS[verdict].verb}</tspan>'
         at = f'x="{INDENT}" y="{y + 18 + LINE * (line + 1):g}"'
         yield f'<text class="muted" {at}>no: {verb}: {shown(TEXTS[reason].says)}</text>'
 

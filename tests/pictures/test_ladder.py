@@ -10,7 +10,7 @@ from fencer.core import consent, identity, recover
 from fencer.core.ladders import FENCE
 from fencer.core.model import Reason, Verdict
 from fencer.core.policy import PausedGuest, Policy, SavedGuest
-from fencer.simulation.reporter import VERBS
+from fencer.wording.verdicts import VERDICT_WORDS
 from tests.pictures.ladder import BEGIN, QUESTIONS, draw, noes, not_off
 from tests.pictures.verdicts import given_by
 
@@ -63,4 +63,4 @@ def test_what_is_not_off_is_told_as_the_policy_has_it():
 def test_an_answer_is_found_where_a_table_gives_it():
     assert (Verdict.REFUSE, Reason.GUEST_RUNNING) in given_by(RUNGS["off"])
     assert (Verdict.WAIT, Reason.GUEST_RUNNING) not in given_by(RUNGS["off"])
-    assert {verdict for verdict, _ in given_by(RUNGS["off"])} <= set(VERBS)
+    assert {verdict for verdict, _ in given_by(RUNGS["off"])} <= set(VERDICT_WORDS)

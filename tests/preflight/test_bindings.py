@@ -135,7 +135,7 @@ def test_bindings_to_a_hypervisor_that_is_not_named_are_told_with_what_follows_u
     assert (row["what"], row["level"]) == ("bindings", "warn")
     [point] = row["points"]
     assert point.startswith("k8s-2: bound to guests of old. That does not count: before an armed ")
-    assert point.endswith("the node cannot be fenced")
+    assert point.endswith("the node is unprotected")
     assert [one.partition(",")[0] for one in row["try"]] == ["`name: old` again", "`fencer watch`"]
     lab.passes(60, watched=True)
     assert of_old_names(lab) == []
@@ -161,7 +161,7 @@ def test_another_hypervisor_than_any_here_is_told_whatever_it_is_called(old, tol
     assert row["try"][0].startswith("libvirt:QEMU:\\x1b/system in the configuration again")
     lab.breaks(What.POWER_OFF, "k8s-2")
     lab.passes(120, watched=True)
-    assert "cannot fence" in lab.run("status", "k8s-2").output
+    assert "unprotected" in lab.run("status", "k8s-2").output
 
 
 def test_a_fence_by_another_hypervisor_is_told_not_to_be_lifted():
@@ -175,14 +175,14 @@ def test_a_fence_by_another_hypervisor_is_told_not_to_be_lifted():
     assert row["points"] == [told]
 
 
-def test_a_node_that_dies_before_it_is_bound_anew_cannot_be_fenced():
+def test_a_node_that_dies_before_it_is_bound_again_is_refused():
     """As the row says."""
     lab = Lab()
     lab.passes(30, watched=True)
     renamed(lab, "k8s-2")
     lab.breaks(What.POWER_OFF, "k8s-2")
     lab.passes(120, watched=True)
-    assert "cannot fence" in lab.run("status", "k8s-2").output
+    assert "unprotected" in lab.run("status", "k8s-2").output
 
 
 def test_a_fence_by_a_hypervisor_that_is_not_named_is_told_not_to_be_lifted():

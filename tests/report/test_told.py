@@ -29,7 +29,7 @@ def test_a_refusal_tells_why_and_what_would_have_changed_it():
     began, why, end = told(cut_off()).sentences
     assert began.endswith("its guest lab/k8s-2 on lab1 was read running.")
     assert why.startswith(
-        "It was not fenced: its guest runs (running (booted): the node may only be cut off)."
+        "Fencing was refused: its guest runs (running (booted): the node may only be cut off)."
     )
     assert "What would have changed that: its guest stopped" in why
     assert end == "The node was healthy again at 01:05:16."
@@ -57,8 +57,8 @@ def test_what_a_person_did_is_told_as_theirs_and_what_goes_on_as_going_on():
         (
             "fencer",
             [
-                *("00:56-01:13 healthy", "01:13-01:52 counting", "01:52-02:06 waits", "02:06-02:06 fences"),
-                *("02:06-03:13 fenced", "03:13-03:59 coming back", "03:59-03:59 lifts the fence"),
+                *("00:56-01:13 healthy", "01:13-02:06 waiting", "02:06-02:06 to be fenced"),
+                *("02:06-03:13 fenced", "03:13-03:59 recovering", "03:59-03:59 to be unfenced"),
                 *("03:59-04:29 lifted", "04:29-04:44 healthy"),
             ],
         ),
@@ -141,7 +141,7 @@ def test_each_decision_has_its_checks_as_seen_and_its_evidence():
 def test_a_refusal_is_a_trouble_and_a_plain_run_has_none():
     assert told(crashed()).troubles == ()
     [trouble] = told(cut_off()).troubles
-    assert trouble.text.startswith("not fenced: its guest runs")
+    assert trouble.text.startswith("refused: its guest runs")
 
 
 def test_an_incident_that_lasts_until_another_day_is_told_with_the_day():

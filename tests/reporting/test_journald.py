@@ -19,7 +19,7 @@ from tests.reporting.stand_ins import EVIL, GUEST, NODE, REFUSED, REFUSED_TEXT, 
 from tests.support import wait_until
 
 JOURNALD = Path("/lib/systemd/systemd-journald")
-MESSAGE = f"k8s-4: not fenced: {REFUSED_TEXT}"
+MESSAGE = f"k8s-4: refused: {REFUSED_TEXT}"
 
 
 def read(datagram):

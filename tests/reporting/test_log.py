@@ -53,8 +53,8 @@ def told(formatter, tell) -> list[str]:
 
 def test_people_read_keys_and_values():
     assert told(KeyValueFormatter(), tell_everything) == [
-        "time=NOW level=warning node=k8s-4 verdict=refuse reason=guest_running guest=lab/k8s-4 "
-        f'text="not fenced: {REFUSED_TEXT}"',
+        "time=NOW level=warning node=k8s-4 verdict=refused reason=guest_running guest=lab/k8s-4 "
+        f'text="refused: {REFUSED_TEXT}"',
         "time=NOW level=info node=k8s-4 action=TaintNode ok=true text=tainted",
         'time=NOW level=warning text="lab: lost"',
     ]
@@ -66,10 +66,10 @@ def test_machines_read_json():
             "time": "NOW",
             "level": "warning",
             "node": "k8s-4",
-            "verdict": "refuse",
+            "verdict": "refused",
             "reason": "guest_running",
             "guest": "lab/k8s-4",
-            "text": f"not fenced: {REFUSED_TEXT}",
+            "text": f"refused: {REFUSED_TEXT}",
         },
         {
             "time": "NOW",
@@ -97,7 +97,7 @@ def test_a_name_cannot_forge_a_line_or_drive_a_terminal():
     assert line.isprintable()
     fields = dict(part.split("=", 1) for part in shlex.split(line))
     assert list(fields) == ["time", "level", "node", "verdict", "reason", "guest", "text"]
-    assert fields["verdict"] == "refuse"
+    assert fields["verdict"] == "refused"
     assert fields["node"].startswith("x\\n2026 level=error \\x1b[2J")
 
 
@@ -128,7 +128,7 @@ class TestOnATerminal:
     def test_the_first_line_says_the_day_and_the_zone(self):
         assert self.told(tell_everything) == [
             "Thursday, 2026-11-26, times in CET (UTC+01:00)",
-            f"02:14:07 k8s-4 not fenced: {REFUSED_TEXT}",
+            f"02:14:07 k8s-4 refused: {REFUSED_TEXT}",
             "03:14:07 k8s-4 tainted",
             "04:14:07 lab: lost",
         ]
@@ -140,7 +140,7 @@ class TestOnATerminal:
 
     def test_colour_repeats_what_words_say(self):
         plain, coloured = self.told(tell_everything), self.told(tell_everything, colour=True)
-        assert "\x1b[33mnot fenced" in coloured[1]
+        assert "\x1b[33mrefused" in coloured[1]
         assert [re.sub(r"\x1b\[\d+m", "", line) for line in coloured] == plain
 
     @pytest.mark.parametrize("colour", [True, False])

@@ -112,7 +112,7 @@ def test_how_loudly_each_is_told(told, tell, level):
     [
         (
             lambda log: log.decided(NODE, COUNTING),
-            "not fenced yet: its guest does not run",
+            "waiting: its guest does not run",
         ),
         (
             lambda log: log.decided(replace(NODE, mark=TAINT.mark, taints=OURS), REFUSED),
@@ -190,7 +190,7 @@ def test_what_fails_in_every_pass_is_a_warning_now_and_then(told):
 
 def test_a_brake_that_holds_more_nodes_back_is_told_each_time(told):
     for number in range(5):
-        told.log.said(f"{number} more dead nodes are not fenced: the brake holds", warning=True)
+        told.log.said(f"{number} more dead nodes refused: the brake holds", warning=True)
     assert [level for level, _ in told.lines] == ["warning"] * 5
 
 
@@ -242,7 +242,7 @@ def test_that_a_node_is_healthy_again_is_news_where_it_was_told_that_it_was_not(
 def test_a_node_that_falls_while_fencing_is_paused_is_told_and_that_it_is_back(told):
     told.log.decided(WELL, PAUSED)
     told.log.decided(NODE, PAUSED)
-    assert told.last[1].startswith("not Ready, and not fenced: fencing is paused; what would change this: ")
+    assert told.last[1].startswith("not Ready, and refused: fencing is paused; what would change this: ")
     told.log.decided(WELL, PAUSED)
     assert told.last == ("info", "Ready again; fencing is paused")
     told.log.decided(WELL, HEALTHY)

@@ -127,7 +127,7 @@ def test_a_brake_that_holds_many_nodes_back_is_one_line_and_another_when_it_hold
     counts = [text for text, _ in stage.notes.said_ if "more dead node" in text]
     braked = {node for node, _, reason in stage.notes.decided_ if reason is Reason.BRAKE}
     assert (
-        f"{len(braked)} more dead nodes are not fenced: the brake holds, with 4 of 12 nodes fenced in "
+        f"{len(braked)} more dead nodes refused: the brake holds, with 4 of 12 nodes fenced in "
         "the last hour (max_fenced, max_fenced_hosts); `fencer fence NODE --over-brake WHY` fences one more"
     ) in counts
     assert stage.notes.said_[-1] == ("the brake holds no node back any more", False)
@@ -141,9 +141,9 @@ def test_a_brake_that_holds_many_nodes_back_is_one_line_and_another_when_it_hold
         ([Reason.NODE_HEALTHY, Reason.PROVEN_OFF], ""),
         (
             [Reason.BRAKE, Reason.NODE_HEALTHY],
-            "1 more dead node is not fenced: the brake holds, with 3 of 7 ",
+            "1 more dead node refused: the brake holds, with 3 of 7 ",
         ),
-        ([Reason.BRAKE] * 2, "2 more dead nodes are not fenced: "),
+        ([Reason.BRAKE] * 2, "2 more dead nodes refused: "),
     ],
 )
 def test_nodes_that_are_held_back_are_counted(reasons, begins):

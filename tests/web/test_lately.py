@@ -53,7 +53,7 @@ def test_the_newest_come_first_and_older_ones_are_counted(tmp_path):
     assert (found.more, found.read, found.trouble) == (3, NOW, "")
     first = found.incidents[0]
     assert (first.id, first.refused, first.over) == (f"inc-{MOST + 2}", True, False)
-    assert first.told == "silent → not fenced: its guest runs, goes on"
+    assert first.told == "silent → refused: its guest runs, goes on"
     assert first.began.utcoffset() == timedelta(hours=1)
 
 

@@ -118,7 +118,7 @@ def test_a_refusal_is_counted_by_its_reason(stage):
     stage.passes(120)
     found = read(stage.text())
     assert found["fencer_refusals_total"] == {labelled(reason="guest_running"): 1}
-    assert labelled(node="k8s-2", verdict="refuse", reason="guest_running") in found["fencer_node_verdict"]
+    assert labelled(node="k8s-2", verdict="refused", reason="guest_running") in found["fencer_node_verdict"]
 
 
 def shown(judged, policy=None):

@@ -51,9 +51,9 @@ def lines(world):
 
 def test_all_is_well():
     world = well()
-    assert lines(world) == [("All well", "12 nodes guarded")]
+    assert lines(world) == [("All well", "12 nodes protected")]
     seen = Outline(world.page())
-    assert "✓ All well 12 nodes guarded" in seen.text
+    assert "✓ All well 12 nodes protected" in seen.text
     assert "12 nodes: 12 healthy" in seen.text
     assert ("meta", "content", "15") in seen.attributes
     assert "Going on now" not in seen.text
@@ -63,7 +63,7 @@ def test_incidents_that_go_on_are_told_with_why_and_what_to_type(incidents):
     seen = Outline(incidents.page())
     assert seen.text.startswith("2 incidents \N{EN DASH} fencer")
     assert (
-        "! 2 incidents k8s-5 is not fenced: its guest runs; k8s-2 is fenced: its pods are cleared"
+        "! 2 incidents fencer refuses to fence k8s-5: its guest runs; k8s-2 is fenced: its pods are cleared"
         in seen.text
     )
     running = seen.part("Going on now").partition("Where everything is")[0]
@@ -81,7 +81,7 @@ def test_incidents_that_go_on_are_told_with_why_and_what_to_type(incidents):
 
 def test_the_last_incidents_come_from_the_journal(incidents):
     lately = Outline(incidents.page()).part("Lately")
-    assert re.search(r"01 Jan 01:02 k8s-5 silent → not fenced: its guest runs, goes on", lately)
+    assert re.search(r"01 Jan 01:02 k8s-5 silent → refused: its guest runs, goes on", lately)
     assert re.search(r"k8s-2 stopped → fenced in \S+ s, 1 pod cleared, 1 volume, still fenced", lately)
     assert "Times are CET (UTC+01:00)." in lately
     assert "fencer report" in lately
@@ -89,7 +89,7 @@ def test_the_last_incidents_come_from_the_journal(incidents):
 
 def test_old_memory_is_an_alarm():
     world = old_memory()
-    assert lines(world) == [("ALARM", "k8s-2 is coming back: its guest came back with its old memory")]
+    assert lines(world) == [("ALARM", "k8s-2 is recovering: its guest came back with its old memory")]
     assert "fencer unfence k8s-2 --same-boot WHY" in Outline(world.page()).text
 
 
@@ -121,7 +121,7 @@ def test_without_the_api_server_no_node_has_a_tick_and_each_says_that_it_was_bef
 def test_an_agent_that_only_observes_says_so_and_what_it_would_do():
     world = observed()
     assert lines(world) == [
-        ("1 incident", "k8s-2 is not fenced: would fence now: 1 pod to clear, 1 volume attached"),
+        ("1 incident", "k8s-2 is only observed: would fence now: 1 pod to clear, 1 volume attached"),
         ("NOT ARMED", "fencer only observes, and fences nobody"),
     ]
     assert lines(Watched(HOME, Policy(mode=Mode.OBSERVE)).passes(30))[0][0] == "NOT ARMED"
@@ -136,9 +136,9 @@ def test_a_pause_is_told_with_the_words_of_who_asked_for_it():
     )
 
 
-def test_a_node_that_is_excluded_is_not_counted_as_guarded():
+def test_a_node_that_is_excluded_is_not_counted_as_protected():
     world = excluded()
-    assert lines(world) == [("All well", "11 nodes guarded, 1 excluded")]
+    assert lines(world) == [("All well", "11 nodes protected, 1 excluded")]
     assert "the node is excluded from fencing" in Outline(world.page()).text
 
 
@@ -206,12 +206,12 @@ def test_a_cluster_without_nodes_is_not_called_well():
 def test_nodes_that_cannot_be_read_are_named():
     seen = well().board.snapshot()
     told = answer(replace(seen, sight=replace(seen.sight, malformed=("k8s-9: no UID",))))
-    assert [(line.word, line.text) for line in told.lines] == [("1 unreadable node", "k8s-9: not guarded")]
+    assert [(line.word, line.text) for line in told.lines] == [("1 unreadable node", "k8s-9: unprotected")]
 
 
-def test_a_node_without_a_guest_is_unguarded_and_is_no_incident_while_it_is_ready():
+def test_a_node_without_a_guest_is_unprotected_and_is_no_incident_while_it_is_ready():
     world = Watched(Shape(nodes=("k8s-1", "k8s-2", "k8s-3"), foreign=("else",), abroad=("k8s-3",))).passes(30)
-    assert lines(world) == [("1 node unguarded", "k8s-3: see why below")]
+    assert lines(world) == [("1 node unprotected", "k8s-3: see why below")]
     seen = Outline(world.page())
     assert "No guest known 1 node" in seen.text
     assert "no guest matches this node" in seen.text

@@ -6,6 +6,7 @@ import pytest
 
 from fencer.core.model import NEVER_S, Decision, Doubted, Judged, PowerState, Reason, Verdict
 from fencer.wording import nodes
+from fencer.wording.conditions import fence_word
 from tests.core.build import GUEST, doubt, evidence, fenced, healthy, in_state, node, observation
 
 WAITS = Decision(Verdict.WAIT, Reason.NOT_HELD)
@@ -49,23 +50,23 @@ def test_the_state_of_a_guest_in_a_word(seen, state):
     ("judged", "word"),
     [
         (Judged(fenced(), Decision(Verdict.FENCED, Reason.CLEARING_PODS)), "fenced 1m30s ago"),
-        (Judged(NOBODY_KNOWN, Decision(Verdict.REFUSE, Reason.NO_GUEST)), "cannot fence"),
-        (Judged(UNBELIEVED, HEALTHY), "cannot fence"),
+        (Judged(NOBODY_KNOWN, Decision(Verdict.REFUSE, Reason.NO_GUEST)), "refused"),
+        (Judged(UNBELIEVED, HEALTHY), "unprotected"),
         (Judged(observation(), Decision(Verdict.REFUSE, Reason.OBSERVE_MODE)), "only observed"),
         (Judged(observation(), Decision(Verdict.REFUSE, Reason.BRAKE)), "refused"),
-        (Judged(observation(), Decision(Verdict.REFUSE, Reason.BINDING_UNPROVEN)), "cannot fence"),
+        (Judged(observation(), Decision(Verdict.REFUSE, Reason.BINDING_UNPROVEN)), "refused"),
         (
             Judged(observation(), Decision(Verdict.REFUSE, Reason.BINDING_UNPROVEN), untold="would fence"),
-            "waits",
+            "waiting",
         ),
         (Judged(healthy(), HEALTHY), nodes.NOBODY),
         (Judged(healthy(), Decision(Verdict.HEALTHY, Reason.BLIND)), "blind"),
-        (Judged(healthy(), Decision(Verdict.WAIT, Reason.COUNTING_SILENCE)), "counting"),
+        (Judged(healthy(), Decision(Verdict.WAIT, Reason.COUNTING_SILENCE)), "waiting"),
         (Judged(observation(), Decision(Verdict.OFF, Reason.PLANNED_STOP)), "shut down"),
     ],
 )
 def test_whether_it_is_fenced_or_would_be(judged, word):
-    assert nodes.fence_word(judged) == word
+    assert fence_word(judged) == word
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ NOWHERE = Decision(Verdict.REFUSE, Reason.EVIDENCE_MISSING)
 )
 def test_why_nobody_would_notice_the_end_of_a_guest(judged, told):
     assert nodes.blind(judged) == told
-    assert (nodes.fence_word(judged) == "blind") is (told is not None)
+    assert (fence_word(judged) == "blind") is (told is not None)
     assert nodes.why(judged).startswith(f"blind: {told}; nobody") is (told is not None)
 
 

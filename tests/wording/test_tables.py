@@ -16,11 +16,10 @@ from fencer.planned.plan.words import SEVERITIES, VERDICTS, Outlook, Severity, W
 from fencer.preflight import adapters
 from fencer.preflight.finding import Level
 from fencer.wording import conditions, events
-from fencer.wording.conditions import Condition
 from fencer.wording.headlines import HEADLINES
-from fencer.wording.nodes import FENCE_WORDS
 from fencer.wording.reasons import TEXTS
 from fencer.wording.steps import ACTIONS, STEPS, WIDTH
+from fencer.wording.verdicts import VERDICT_WORDS
 
 OF_PLANNED_STOPS = {Verdict.ASK, Verdict.START}
 """`fencer explain` judges as a watcher does, who ends in none of these."""
@@ -33,8 +32,7 @@ AS_ASKED = {PowerState.RUNNING, PowerState.STOPPED}
     ("table", "members"),
     [
         (TEXTS, set(Reason)),
-        (FENCE_WORDS, set(Verdict)),
-        (conditions.WORDS, set(Condition)),
+        (VERDICT_WORDS, set(Verdict)),
         (conditions.OF_VERDICT, set(Verdict)),
         (HEADLINES, set(Verdict) - OF_PLANNED_STOPS),
         (ACTIONS, {*get_args(Action), EvictPods}),
@@ -58,7 +56,7 @@ AS_ASKED = {PowerState.RUNNING, PowerState.STOPPED}
         (STAYING_NAMES, Filters(spare=True).staying),
     ],
     ids=[
-        *("reasons", "column FENCE", "conditions", "verdicts", "headlines", "actions"),
+        *("reasons", "verdicts", "conditions of verdicts", "headlines", "actions"),
         *("Events of actions", "Events"),
         *("not gone", "doubted", "why it is not believed", "not going", "not startable"),
         *("severities", "verdicts of a plan", "colours of severities", "colours of a plan", "a plan says"),

@@ -26,7 +26,7 @@ HEADER: Final = ("| situation | what libvirt says | fencer reads | so |", "| ---
 
 _BY_FENCER = "discarded by fencer"
 _SO: Final[dict[Reason, str]] = {
-    Reason.GUEST_RUNNING: "not fenced: the node may only be cut off",
+    Reason.GUEST_RUNNING: "refused: the node may only be cut off",
     Reason.GUEST_PAUSED: "stopped first, or refused: a resume would write on",
     Reason.GUEST_SAVED: "refused: its memory would come back",
     Reason.GUEST_LEFT: "refused: it runs on elsewhere",

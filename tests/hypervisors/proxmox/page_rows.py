@@ -29,7 +29,7 @@ class Situation:
     ha: bool = False
 
 
-_CUT_OFF = "not fenced: the node may only be cut off"
+_CUT_OFF = "refused: the node may only be cut off"
 _STOPPED_FIRST = "stopped first, or refused: a resume would write on"
 _LOCKED = "not fenced; a stop by a token fails with `VM is locked`"
 _WAITS = "waits for what is on its way"
@@ -131,7 +131,7 @@ GROUPS: dict[str, tuple[Situation, ...]] = {
         Situation(
             "… and its configuration is asked for, which pveproxy reads",
             "07-pvedaemon-dead-config",
-            "still not fenced: a configuration is no process",
+            "still refused: a configuration is no process",
         ),
         Situation("pvedaemon of the guest's host hangs", "07-pvedaemon-frozen-status", _NOTHING),
         Situation(
@@ -153,7 +153,7 @@ GROUPS: dict[str, tuple[Situation, ...]] = {
         Situation(
             "… of a guest that was stopped there",
             "10-noquorum-status-after-stop",
-            "not fenced: nothing of this server is believed",
+            "refused: nothing of this server is believed",
         ),
         Situation("… of a guest on a dead host", "10-noquorum-dead-status", _NOTHING),
         Situation("on the smaller side of a partition", "10-minority-cluster-status", _NEXT),

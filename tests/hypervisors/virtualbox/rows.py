@@ -26,7 +26,7 @@ class Situation:
     rebooted: bool = False
 
 
-_CUT_OFF = "not fenced: the node may only be cut off"
+_CUT_OFF = "refused: the node may only be cut off"
 _FENCED = "fenced, if the rest of the proof holds"
 _SAVED = "refused, or discarded first (`saved_guest: discard`): its memory would come back"
 _WAITS = "waits, for 20 s"

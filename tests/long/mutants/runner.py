@@ -39,7 +39,19 @@ PATIENCE_S = 20
 
 _FOUND = 1
 """Exit code of a trial, besides 0: not found; and that of `end_with`."""
-_QUIET = ("-q", "-s", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "-p", "no:rerunfailures")
+_QUIET = (
+    "-q",
+    "-s",
+    "--assert=plain",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:xdist",
+    "-p",
+    "no:cov",
+    "-p",
+    "no:rerunfailures",
+)
 _USUAL = ("-o", "addopts=", "--import-mode=importlib", "--strict-markers", "-m", "not (e2e or libvirt)")
 
 
@@ -172,7 +184,9 @@ class Runner:
         """
         code = in_fork(lambda: self._tested_again(None, [*tests], lambda _test: None))
         if code != 0:
-            raise AlreadyFailing(f"without any fault, but with all modules loaded again, pytest ends with {code}")
+            raise AlreadyFailing(
+                f"without any fault, but with all modules loaded again, pytest ends with {code}"
+            )
 
     def _reloaded(self, fault: Fault, tests: Sequence[str], tell: Tell) -> int:
         try:
