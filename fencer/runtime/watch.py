@@ -156,6 +156,7 @@ def held_back(judged: Collection[Judged]) -> str:
         return ""
     fleet = max(fleets, key=lambda fleet: fleet.young_fences)
     return (
-        f"{count(len(fleets), 'more dead node')} refused: the brake holds, with {fleet.young_fences} of {fleet.nodes} nodes fenced in "
-        "the last hour (max_fenced, max_fenced_hosts); `fencer fence NODE --over-brake WHY` fences one more"
+        f"{count(len(fleets), 'more dead node')} refused: the brake holds, with {fleet.young_fences} of "
+        f"{fleet.nodes} nodes fenced in the last hour (max_fenced, max_fenced_hosts); "
+        "`fencer fence NODE --over-brake WHY` fences one more"
     )

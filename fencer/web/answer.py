@@ -190,7 +190,7 @@ def _of_sight(
     if sight.malformed:
         names = [one.partition(": ")[0] for one in sight.malformed]
         yield Line(
-            Tone.BAD, count(len(names), "unreadable node"), f"{unticked(listing(names))}: not protected"
+            Tone.BAD, count(len(names), "unreadable node"), f"{unticked(listing(names))}: unprotected"
         )
     if running:
         alarm = condition(running[0]) is Condition.ALARM  # what needs a person most comes first

@@ -11,7 +11,7 @@ class Occasion(StrEnum):
     FENCED = "fenced"
     """A node is fenced: its guest is proven off, and its pods are cleared."""
     REFUSED = "refused"
-    """A node is down, and fencer does not fence it."""
+    """A node is down, and fencer refuses to fence it."""
     ALARM = "alarm"
     """Something that a person has to look at now: old memory is back under a fence, for example."""
     BLIND = "blind"

@@ -86,7 +86,7 @@ def test_an_incident_reads_as_a_story():
         "waiting: its guest does not run (paused (user); counting: silent 2 of N)",
         "waiting: the node is still Ready (Ready=True; lease last renewed N ago)",
         "waiting: its guest is paused, but not for long enough (paused (user) for N)",
-        "to be stopped first: its guest is paused",
+        "to be stopped: its guest is paused",
         "stopped lab/k8s-2 on lab1; it reads stopped now: stopped (destroyed)",
         "tainted node.kubernetes.io/out-of-service=nodeshutdown:NoExecute: guest stopped 5.N ago; "
         "4 pods to clear, 3 volumes to release",
@@ -124,7 +124,7 @@ def test_whoever_wants_quiet_is_told_what_to_look_at():
     log = watched(paused_and_started_again(), "--quiet", for_s=400)
     assert {line.split()[1] for line in log.splitlines()} == {"level=warning"}
     assert [text.split(":")[0] for text in said(log)] == [
-        "to be stopped first",
+        "to be stopped",
         "tainted node.kubernetes.io/out-of-service=nodeshutdown",
         "fenced",
     ]

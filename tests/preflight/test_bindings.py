@@ -161,7 +161,7 @@ def test_another_hypervisor_than_any_here_is_told_whatever_it_is_called(old, tol
     assert row["try"][0].startswith("libvirt:QEMU:\\x1b/system in the configuration again")
     lab.breaks(What.POWER_OFF, "k8s-2")
     lab.passes(120, watched=True)
-    assert "unprotected" in lab.run("status", "k8s-2").output
+    assert "refused" in lab.run("status", "k8s-2").output
 
 
 def test_a_fence_by_another_hypervisor_is_told_not_to_be_lifted():
@@ -182,7 +182,7 @@ def test_a_node_that_dies_before_it_is_bound_again_is_refused():
     renamed(lab, "k8s-2")
     lab.breaks(What.POWER_OFF, "k8s-2")
     lab.passes(120, watched=True)
-    assert "unprotected" in lab.run("status", "k8s-2").output
+    assert "refused" in lab.run("status", "k8s-2").output
 
 
 def test_a_fence_by_a_hypervisor_that_is_not_named_is_told_not_to_be_lifted():

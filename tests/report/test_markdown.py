@@ -43,7 +43,7 @@ def test_the_text_tells_what_the_page_tells():
     )
     assert "\n| 01:02:06 | 2 s | volumes released | Kubernetes to detach them |\n" in text
     assert "\n| demo/db-1 | StatefulSet/db | 01:02:06 | 53 s |\n" in text
-    assert "\n- 01:02:06 **fences** its guest is proven off\n" in text
+    assert "\n- 01:02:06 **to be fenced** its guest is proven off\n" in text
     assert "\n  - ✓ held: read off 38 times over 53 s\n" in text
 
 

@@ -59,7 +59,7 @@ def test_what_a_person_did_is_told_as_theirs_and_what_goes_on_as_going_on():
             [
                 *("00:56-01:13 healthy", "01:13-02:06 waiting", "02:06-02:06 to be fenced"),
                 *("02:06-03:13 fenced", "03:13-03:59 recovering", "03:59-03:59 to be unfenced"),
-                *("03:59-04:29 lifted", "04:29-04:44 healthy"),
+                *("03:59-04:29 recovering", "04:29-04:44 healthy"),
             ],
         ),
         ("Pods", ["01:13-02:06 4 pods", "02:06-04:44 none left"]),

@@ -98,7 +98,7 @@ def test_each_record_is_a_datagram_with_fields_and_without_a_time(scene, journal
         "PRIORITY": "4",
         "SYSLOG_IDENTIFIER": "fencer",
         "FENCER_NODE": "k8s-4",
-        "FENCER_VERDICT": "refuse",
+        "FENCER_VERDICT": "refused",
         "FENCER_REASON": "guest_running",
         "FENCER_GUEST": "lab/k8s-4",
     }
@@ -113,7 +113,7 @@ def test_a_name_can_neither_forge_a_field_nor_drive_a_terminal(scene, journal):
     scene.log.decided(replace(NODE, name=name), replace(REFUSED, guest=replace(GUEST, name=name)))
     fields = read(journal.recv(9999))
     assert fields["FENCER_NODE"] == name.encode(errors="backslashreplace").decode()
-    assert fields["FENCER_VERDICT"] == "refuse"
+    assert fields["FENCER_VERDICT"] == "refused"
     assert fields["MESSAGE"].isprintable()
 
 
