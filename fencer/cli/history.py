@@ -28,7 +28,7 @@ from fencer.core.model import Intent, Outcome
 from fencer.core.text import age, count
 from fencer.journal.folding import incidents
 from fencer.journal.headline import headline, moment_of
-from fencer.journal.incidents import NOTES, Incident, ready_unheeded
+from fencer.journal.incidents import NOTES, PROVED, Incident, ready_unheeded
 from fencer.journal.rows import BY_HAND, Entry, Kind
 from fencer.wording.reports import NOT_READY, lead_of
 
@@ -36,9 +36,6 @@ MOST = 40
 """So many incidents are listed, unless --all says otherwise."""
 
 FENCING = frozenset({Intent.WATCH.value, Intent.FENCE.value, Intent.UNFENCE.value})
-
-PROVED = frozenset({"TaintNode", "StopGuest", "DiscardSaved", "UntaintNode"})
-"""Before these the whole proof is shown."""
 
 
 @click.command(

@@ -20,6 +20,9 @@ from fencer.wording.conditions import AT_EASE
 NOTES = frozenset({"Alarm", "BindNode", "RecordDoubts", "ForgetMark"})
 """What is done without taking anything from anybody: alone it is no incident. See `Incident.deeds`."""
 
+PROVED = frozenset({"TaintNode", "StopGuest", "DiscardSaved", "UntaintNode"})
+"""Cannot be undone: history and report show the whole proof before these actions."""
+
 CAUSES = {
     "pause_too_short": "paused",
     "guest_paused": "paused",

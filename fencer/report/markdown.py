@@ -117,7 +117,7 @@ def _steps(told: Report) -> Iterator[str]:
 
 def _proof(step: Step) -> Iterator[str]:
     """Give the checks before what cannot be taken back, and the one that said no."""
-    if step.what in {"fences", "cuts its power", "discards its memory", "lifts the fence"}:
+    if step.proves:
         for check in step.checks:
             if check.outcome == "passed":
                 yield f"✓ {escaped(check.name)}: {_typed(check.seen)}"

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from fencer.core.model import Outcome
+from fencer.core.model import Outcome, Verdict
 from fencer.core.text import age, count
+from fencer.journal.incidents import PROVED
 from fencer.journal.rows import Kind
 from fencer.report.lanes import DEEDS, deed_word
 from fencer.report.sights import Sight
@@ -40,6 +41,7 @@ class Step:
         what: A word or two.
         text: A sentence.
         loud: A person should look at it.
+        proves: An action follows that cannot be undone: its whole proof belongs to it.
         checks: The ladder of a decision.
         evidence: What was known, in lines: a name and what was read.
         raw: All that was known, as JSON; empty: nothing is kept of it.
@@ -51,6 +53,7 @@ class Step:
     what: str
     text: str
     loud: bool = False
+    proves: bool = False
     checks: tuple[Proof, ...] = ()
     evidence: tuple[tuple[str, str], ...] = ()
     raw: str = ""
@@ -65,7 +68,8 @@ def step_of(row: Sight) -> Iterator[Step]:
                 *(entry.at, entry.by, entry.kind),
                 what=recorded_adjective(str(body.get("verdict"))),
                 text=str(body.get("text", "")),
-                loud=body.get("verdict") == "refuse",
+                loud=body.get("verdict") == Verdict.REFUSE,
+                proves=bool(PROVED & set(body.get("actions") or ())),
                 checks=tuple(map(_proof, body.get("checks") or ())),
                 evidence=evidence(row),
                 raw=_raw(row),

@@ -189,9 +189,7 @@ def _of_sight(
         )
     if sight.malformed:
         names = [one.partition(": ")[0] for one in sight.malformed]
-        yield Line(
-            Tone.BAD, count(len(names), "unreadable node"), f"{unticked(listing(names))}: unprotected"
-        )
+        yield Line(Tone.BAD, count(len(names), "unreadable node"), f"{unticked(listing(names))}: unprotected")
     if running:
         alarm = condition(running[0]) is Condition.ALARM  # what needs a person most comes first
         yield Line(_worst(running), "ALARM" if alarm else count(len(running), "incident"), _told(running))

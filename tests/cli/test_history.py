@@ -237,7 +237,7 @@ def test_a_verdict_that_would_be_another_one_today_is_told_with_both(tmp_path):
     result = lab.run("replay", "last")
     assert result.exit_code == 1
     assert "then waiting (not_held; nothing to do): of a fencer that was more careful" in result.output
-    assert "now fence (proven_off; TaintNode): its guest is proven off" in result.output
+    assert "now to be fenced (proven_off; TaintNode): its guest is proven off" in result.output
     assert "1 is another one." in result.output
     data = json.loads(lab.run("replay", "last", "-o", "json").output)
     assert [one["now"]["verdict"] for one in data["decisions"] if not one["same"]] == ["to_be_fenced"]

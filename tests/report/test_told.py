@@ -128,7 +128,7 @@ def test_a_persons_words_are_kept_with_their_command():
 
 
 def test_each_decision_has_its_checks_as_seen_and_its_evidence():
-    [fences] = [step for step in told(crashed()).steps if step.what == "fences"]
+    [fences] = [step for step in told(crashed()).steps if step.what == "to be fenced"]
     checks = {check.name: (check.outcome, check.seen) for check in fences.checks}
     assert checks["held"] == ("passed", "read off 38 times over 53 s")
     evidence = dict(fences.evidence)
