@@ -7,7 +7,7 @@ times ending in ``_utc`` are RFC 3339 texts by the API server's clock (see `Obse
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from enum import StrEnum, auto
+from enum import StrEnum
 from operator import attrgetter
 from typing import TypeAlias
 
@@ -24,64 +24,64 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 class PowerState(StrEnum):
     """What a hypervisor says of a guest, reduced to what matters for two writers on one volume."""
 
-    RUNNING = auto()
-    PAUSED = auto()
+    RUNNING = "running"
+    PAUSED = "paused"
     """vCPUs stopped, memory alive: once resumed it goes on writing."""
-    SAVED = auto()
+    SAVED = "saved"
     """Memory on disk: once restored it goes on writing."""
-    STOPPING = auto()
+    STOPPING = "stopping"
     """In between: wait for what it becomes."""
-    STOPPED = auto()
+    STOPPED = "stopped"
     """No process holds this guest's memory; only a cold start can follow."""
-    ABSENT = auto()
+    ABSENT = "absent"
     """The endpoint knows no such guest."""
-    UNKNOWN = auto()
+    UNKNOWN = "unknown"
     """Could not be found out. Never leads to an action."""
 
 
 class Proof(StrEnum):
     """Why a guest counts as gone."""
 
-    POWER = auto()
+    POWER = "power"
     """The hypervisor's own word: stopped, twice, and settled."""
-    ABSENCE = auto()
+    ABSENCE = "absence"
     """Not there any more, with a record of its end."""
-    HA_RECOVERY = auto()
+    HA_RECOVERY = "ha_recovery"
     """The HA stack fenced the host and recovered the guest."""
-    HOST_POWER = auto()
+    HOST_POWER = "host_power"
     """A power witness read the host as off."""
-    OPERATOR = auto()
+    OPERATOR = "operator"
     """A person gave their word, for this guest and boot."""
 
 
 class Intent(StrEnum):
     """On whose behalf a decision is asked."""
 
-    WATCH = auto()
-    FENCE = auto()
-    UNFENCE = auto()
-    SHUTDOWN = auto()
-    START = auto()
+    WATCH = "watch"
+    FENCE = "fence"
+    UNFENCE = "unfence"
+    SHUTDOWN = "shutdown"
+    START = "start"
 
 
 class Verdict(StrEnum):
     """The outcome of the guard ladder."""
 
-    HEALTHY = auto()
-    WAIT = auto()
-    REFUSE = auto()
-    STOP_FIRST = auto()
+    HEALTHY = "healthy"
+    WAIT = "wait"
+    REFUSE = "refuse"
+    STOP_FIRST = "stop_first"
     """The guest is stopped, and the fence follows from what is read then."""
-    DISCARD_FIRST = auto()
+    DISCARD_FIRST = "discard_first"
     """The same for saved memory, which is thrown away."""
-    ASK = auto()
+    ASK = "ask"
     """The guest is asked to shut down."""
-    START = auto()
-    FENCE = auto()
-    FENCED = auto()
-    RECOVERING = auto()
-    UNFENCE = auto()
-    OFF = auto()
+    START = "start"
+    FENCE = "fence"
+    FENCED = "fenced"
+    RECOVERING = "recovering"
+    UNFENCE = "unfence"
+    OFF = "off"
     """Shut down, as asked, and proven off."""
 
 
@@ -89,105 +89,105 @@ class Reason(StrEnum):
     """The closed list of reasons. `fencer.wording.reasons` holds the text of each."""
 
     # all is well, or nothing to do
-    NODE_HEALTHY = auto()
-    BLIND = auto()
-    NODE_READY = auto()
-    NOTHING_TO_CLEAR = auto()
+    NODE_HEALTHY = "node_healthy"
+    BLIND = "blind"
+    NODE_READY = "node_ready"
+    NOTHING_TO_CLEAR = "nothing_to_clear"
     # identity
-    NO_GUEST = auto()
-    GUEST_AMBIGUOUS = auto()
-    BINDING_UNPROVEN = auto()
-    GUEST_REPLACED = auto()
-    GUEST_TAKEN = auto()
+    NO_GUEST = "no_guest"
+    GUEST_AMBIGUOUS = "guest_ambiguous"
+    BINDING_UNPROVEN = "binding_unproven"
+    GUEST_REPLACED = "guest_replaced"
+    GUEST_TAKEN = "guest_taken"
     # silence
-    COUNTING_SILENCE = auto()
-    SILENCE_TOO_SHORT = auto()
-    LEASE_UNSEEN = auto()
-    LEASE_RENEWED = auto()
+    COUNTING_SILENCE = "counting_silence"
+    SILENCE_TOO_SHORT = "silence_too_short"
+    LEASE_UNSEEN = "lease_unseen"
+    LEASE_RENEWED = "lease_renewed"
     # evidence
-    EVIDENCE_MISSING = auto()
-    EVIDENCE_STALE = auto()
-    CLOSER_LOOK = auto()
-    GUEST_UNKNOWN = auto()
-    HOST_SILENT = auto()
-    GUEST_RUNNING = auto()
-    GUEST_UNRESPONSIVE = auto()
-    GUEST_PAUSED = auto()
-    PAUSE_TOO_SHORT = auto()
-    GUEST_SAVED = auto()
-    GUEST_LEFT = auto()
-    GUEST_STOPPING = auto()
-    GUEST_UNSETTLED = auto()
-    ABSENCE_UNPROVEN = auto()
-    FALL_UNSEEN = auto()
-    NOT_HELD = auto()
-    HOST_CHANGED = auto()
-    WITNESS_CONTRADICTED = auto()
-    DOUBTS_UNREADABLE = auto()
-    STORAGE_STALL = auto()
+    EVIDENCE_MISSING = "evidence_missing"
+    EVIDENCE_STALE = "evidence_stale"
+    CLOSER_LOOK = "closer_look"
+    GUEST_UNKNOWN = "guest_unknown"
+    HOST_SILENT = "host_silent"
+    GUEST_RUNNING = "guest_running"
+    GUEST_UNRESPONSIVE = "guest_unresponsive"
+    GUEST_PAUSED = "guest_paused"
+    PAUSE_TOO_SHORT = "pause_too_short"
+    GUEST_SAVED = "guest_saved"
+    GUEST_LEFT = "guest_left"
+    GUEST_STOPPING = "guest_stopping"
+    GUEST_UNSETTLED = "guest_unsettled"
+    ABSENCE_UNPROVEN = "absence_unproven"
+    FALL_UNSEEN = "fall_unseen"
+    NOT_HELD = "not_held"
+    HOST_CHANGED = "host_changed"
+    WITNESS_CONTRADICTED = "witness_contradicted"
+    DOUBTS_UNREADABLE = "doubts_unreadable"
+    STORAGE_STALL = "storage_stall"
     # consent
-    FENCING_PAUSED = auto()
-    NODE_EXCLUDED = auto()
-    NODE_PAUSED = auto()
-    MAINTENANCE = auto()
-    NODE_RESERVED = auto()
-    HANDED_OVER = auto()
-    GIVEN_UP = auto()
-    OBSERVE_MODE = auto()
-    NO_POWER_RIGHTS = auto()
-    POWER_WINDOW = auto()
-    STANDBY = auto()
-    NO_LEASE = auto()
-    STOP_FAILED = auto()
-    DISCARD_FAILED = auto()
-    QUORUM_AT_RISK = auto()
-    BRAKE = auto()
-    ALL_NODES_SILENT = auto()
-    FOREIGN_TAINT = auto()
-    TAINT_TAKEN_OFF = auto()
-    MARK_UNREADABLE = auto()
-    MARK_UNSIGNED = auto()
-    NOT_FENCED = auto()
+    FENCING_PAUSED = "fencing_paused"
+    NODE_EXCLUDED = "node_excluded"
+    NODE_PAUSED = "node_paused"
+    MAINTENANCE = "maintenance"
+    NODE_RESERVED = "node_reserved"
+    HANDED_OVER = "handed_over"
+    GIVEN_UP = "given_up"
+    OBSERVE_MODE = "observe_mode"
+    NO_POWER_RIGHTS = "no_power_rights"
+    POWER_WINDOW = "power_window"
+    STANDBY = "standby"
+    NO_LEASE = "no_lease"
+    STOP_FAILED = "stop_failed"
+    DISCARD_FAILED = "discard_failed"
+    QUORUM_AT_RISK = "quorum_at_risk"
+    BRAKE = "brake"
+    ALL_NODES_SILENT = "all_nodes_silent"
+    FOREIGN_TAINT = "foreign_taint"
+    TAINT_TAKEN_OFF = "taint_taken_off"
+    MARK_UNREADABLE = "mark_unreadable"
+    MARK_UNSIGNED = "mark_unsigned"
+    NOT_FENCED = "not_fenced"
     # on the way
-    PROVEN_OFF = auto()
-    CLEARING_PODS = auto()
-    RELEASING_VOLUMES = auto()
-    PODS_CLEARED = auto()
+    PROVEN_OFF = "proven_off"
+    CLEARING_PODS = "clearing_pods"
+    RELEASING_VOLUMES = "releasing_volumes"
+    PODS_CLEARED = "pods_cleared"
     # on the way back
-    AWAITING_BOOT = auto()
-    AWAITING_RENEWALS = auto()
-    OLD_MEMORY = auto()
-    FENCED_WRONGLY = auto()
-    PODS_REMAIN = auto()
-    VOLUMES_REMAIN = auto()
-    BOOTED_ANEW = auto()
-    SETTLING = auto()
-    SETTLED = auto()
+    AWAITING_BOOT = "awaiting_boot"
+    AWAITING_RENEWALS = "awaiting_renewals"
+    OLD_MEMORY = "old_memory"
+    FENCED_WRONGLY = "fenced_wrongly"
+    PODS_REMAIN = "pods_remain"
+    VOLUMES_REMAIN = "volumes_remain"
+    BOOTED_ANEW = "booted_anew"
+    SETTLING = "settling"
+    SETTLED = "settled"
     # stopped and started on purpose
-    SHUTDOWN_DUE = auto()
-    SHUTTING_DOWN = auto()
-    SHUTDOWN_HANGS = auto()
-    SHUT_DOWN = auto()
-    PLANNED_STOP = auto()
-    START_DUE = auto()
-    AWAITING_READY = auto()
-    STARTED = auto()
+    SHUTDOWN_DUE = "shutdown_due"
+    SHUTTING_DOWN = "shutting_down"
+    SHUTDOWN_HANGS = "shutdown_hangs"
+    SHUT_DOWN = "shut_down"
+    PLANNED_STOP = "planned_stop"
+    START_DUE = "start_due"
+    AWAITING_READY = "awaiting_ready"
+    STARTED = "started"
 
 
 class Outcome(StrEnum):
     """The result of one check of the ladder."""
 
-    PASSED = auto()
-    FAILED = auto()
-    NOT_ASKED = auto()
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_ASKED = "not_asked"
 
 
 class Via(StrEnum):
     """How a guest became a candidate for a node, strongest first."""
 
-    MAP = auto()
-    UUID = auto()
-    UUID_SWAPPED = auto()
+    MAP = "map"
+    UUID = "uuid"
+    UUID_SWAPPED = "uuid_swapped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,13 +334,13 @@ NEVER_S = float("-inf")
 class Doubted(StrEnum):
     """Why an off reading of a guest is not believed, until it was seen running there again."""
 
-    CONTRADICTED = auto()
+    CONTRADICTED = "contradicted"
     """Its node was heard, twice, after this hypervisor had reported it off."""
-    SAVED = auto()
+    SAVED = "saved"
     """The last reading before said that its memory is on disk, where its hypervisor keeps track of it."""
-    FILED = auto()
+    FILED = "filed"
     """The last reading before said that its memory was saved to a file, which nobody keeps track of."""
-    MIGRATED = auto()
+    MIGRATED = "migrated"
     """The last reading before said that its memory went elsewhere."""
 
 

@@ -9,7 +9,7 @@ configuration refuses such a set.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum, auto
+from enum import StrEnum
 
 from fencer.core.maintenance import Window
 
@@ -28,53 +28,53 @@ ANSWER_S = 4.0
 class Mode(StrEnum):
     """What `watch` may start by itself."""
 
-    OBSERVE = auto()
+    OBSERVE = "observe"
     """Decide and report; write nothing."""
-    ARMED = auto()
+    ARMED = "armed"
 
 
 class PausedGuest(StrEnum):
     """What a paused guest means."""
 
-    STOP = auto()
-    TRUST = auto()
-    REFUSE = auto()
+    STOP = "stop"
+    TRUST = "trust"
+    REFUSE = "refuse"
 
 
 class SavedGuest(StrEnum):
     """What a guest with its memory on disk means."""
 
-    REFUSE = auto()
-    DISCARD = auto()
+    REFUSE = "refuse"
+    DISCARD = "discard"
 
 
 class UnresponsiveGuest(StrEnum):
     """What it means if a guest runs while its node is silent."""
 
-    REFUSE = auto()
-    STOP = auto()
+    REFUSE = "refuse"
+    STOP = "stop"
 
 
 class Remediation(StrEnum):
     """The most that other controllers of the cluster may ask for, by a FencerRemediation."""
 
-    IGNORE = auto()
-    PROVE = auto()
-    STOP = auto()
+    IGNORE = "ignore"
+    PROVE = "prove"
+    STOP = "stop"
 
 
 class ResumedGuest(StrEnum):
     """What to do when old memory comes back after a fence."""
 
-    ALARM = auto()
-    STOP = auto()
+    ALARM = "alarm"
+    STOP = "stop"
 
 
 class AfterStop(StrEnum):
     """What to do with a guest that fencer stopped, once its volumes are released."""
 
-    LEAVE = auto()
-    START = auto()
+    LEAVE = "leave"
+    START = "start"
 
 
 @dataclass(frozen=True, slots=True)

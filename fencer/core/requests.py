@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum, auto
+from enum import StrEnum
 
 from fencer.core.policy import Policy, Remediation
 
@@ -28,9 +28,9 @@ REMEMBERED_S = 60.0
 class Strategy(StrEnum):
     """How far a request goes."""
 
-    PROVE = auto()
+    PROVE = "prove"
     """A guest that is off is proven off, and its node fenced. Its power is touched as the policy says."""
-    STOP = auto()
+    STOP = "stop"
     """A guest that runs unheard is stopped first, as by ``unresponsive_guest: stop``."""
 
 
