@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from fencer.core.wire import wire
+
 DURATION_S = 15.0
 """Others take a Lease over once they have seen no change of it for so long."""
 VALID_S = 10.0
@@ -201,6 +203,7 @@ class Seat(StrEnum):
     """There is no Lease that it could hold, or it may not."""
 
 
+@wire("seat lease until_s holder why heard_s")
 @dataclass(frozen=True, slots=True)
 class Tenure:
     """What an agent is to a hypervisor, as of now.

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from fencer.core.election import Tenure
 from fencer.core.requests import NO_CALL, Call
+from fencer.core.wire import wire
 
 LONGEST_VERSION = 20
 """Digits. Source: k8s.io/apiserver pkg/storage/api_object_versioner.go: a resourceVersion is a uint64."""
@@ -190,6 +191,7 @@ class Via(StrEnum):
     UUID_SWAPPED = "uuid_swapped"
 
 
+@wire("endpoint id uuid name host host_uuid hypervisor")
 @dataclass(frozen=True, slots=True)
 class GuestRef:
     """Which guest is meant.
@@ -231,6 +233,10 @@ class GuestRef:
         return whole.replace("`", "'")  # it is put into sentences that have commands between backticks
 
 
+@wire(
+    "guest power_state settled incarnation cold_start raw source observed_at_s conclusive end_recorded "
+    "io_error moved_from host_silent proof witness away filed told stuck doubt groups fleeting"
+)
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One dated statement by one hypervisor about one guest.
@@ -344,6 +350,7 @@ class Doubted(StrEnum):
     """The last reading before said that its memory went elsewhere."""
 
 
+@wire("kind guest witness by since_utc")
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """One entry of an annotation on the Node: this hypervisor's off readings of this guest are not believed.
@@ -404,6 +411,7 @@ class HostReading:
     observed_at_s: float
 
 
+@wire("guest via admitted_by")
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A guest that may be the node, and how we came to think so.
@@ -428,6 +436,7 @@ class Candidate:
         return any(":" not in word or word in evidence.groups for word in self.admitted_by)
 
 
+@wire("key value effect time_added")
 @dataclass(frozen=True, slots=True)
 class Taint:
     """A taint of a node, as the API has it."""
@@ -438,6 +447,7 @@ class Taint:
     time_added: str | None = None
 
 
+@wire("guest boot_ids schema")
 @dataclass(frozen=True, slots=True)
 class Binding:
     """Annotation on the Node: which guest it is, proven by having been read RUNNING while its lease advanced.
@@ -461,6 +471,7 @@ class Binding:
 BOOT_IDS_KEPT = 16
 
 
+@wire("incident fenced_at_utc boot_id guest by proof incarnation pods schema")
 @dataclass(frozen=True, slots=True)
 class FenceMark:
     """Annotation beside the taint, written with it: this fence is ours, and what it was about.
@@ -493,6 +504,7 @@ class FenceMark:
         return self.schema > 1
 
 
+@wire("by boot_id since_utc run shutdown schema")
 @dataclass(frozen=True, slots=True)
 class Cordon:
     """Annotation: this cordon is ours.
@@ -514,6 +526,7 @@ class Cordon:
     schema: int = 1
 
 
+@wire("incarnation starts started_utc")
 @dataclass(frozen=True, slots=True)
 class Left:
     """How a power-off that was claimed has left a guest, so that whoever holds its Lease may start it again.
@@ -529,6 +542,7 @@ class Left:
     started_utc: str = ""
 
 
+@wire("text forged")
 @dataclass(frozen=True, slots=True)
 class Unreadable:
     """An annotation of ours that is broken, forged, or written by a newer fencer. Left alone and reported."""
@@ -538,6 +552,11 @@ class Unreadable:
     """It is not signed with this cluster's key."""
 
 
+@wire(
+    "name uid system_uuid boot_id ready version taints unschedulable excluded_by pause_note roles binding "
+    "mark cordon doubts volumes_in_use claim left cordoner gone not_ready_s lease_age_s deaf_s "
+    "renewed_within_s lease_renewals renewed_utc asked"
+)
 @dataclass(frozen=True, slots=True)
 class NodeView:
     """A Kubernetes node as the API has it, with what the agent's own clock adds.
@@ -636,6 +655,10 @@ def version_number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) <= LONGEST_VERSION else 0
 
 
+@wire(
+    "namespace name uid version phase created_utc terminating mirror tolerates_out_of_service finalizers "
+    "controller local_data claims grace_s ready labels tolerates_cordon"
+)
 @dataclass(frozen=True, slots=True)
 class PodView:
     """A pod on a node: what decides whether a fence clears it or a drain evicts it, and what still holds it.
@@ -678,6 +701,7 @@ class PodView:
         return f"{self.namespace}/{self.name}"
 
 
+@wire("name uid node volume attached terminating")
 @dataclass(frozen=True, slots=True)
 class AttachmentView:
     """A VolumeAttachment of a node."""
@@ -690,6 +714,7 @@ class AttachmentView:
     terminating: bool = False
 
 
+@wire("power_state incarnation since_s last_s readings renewals_at_start boot_id busy free_since_s")
 @dataclass(frozen=True, slots=True)
 class Run:
     """An unbroken sequence of conclusive readings that say the same about one incarnation.
@@ -722,6 +747,7 @@ class Run:
         return max(0.0, self.last_s - max(self.since_s, self.free_since_s))
 
 
+@wire("run running_seen boot_id boot_seen_s renewals_at_boot guest proven ran_as heard off_s")
 @dataclass(frozen=True, slots=True)
 class GuestHistory:
     """What this agent remembers of one node's guest. Folded by `fencer.core.history`; empty after a restart.
@@ -752,6 +778,7 @@ class GuestHistory:
     off_s: float = float("-inf")
 
 
+@wire("guest witness incarnation renewed_utc renewals")
 @dataclass(frozen=True, slots=True)
 class Heard:
     """What live reads of the lease heard, each begun after a live reading that reported the guest off.
@@ -771,6 +798,10 @@ class Heard:
     renewals: int = 0
 
 
+@wire(
+    "nodes silent young_fences young_hosts hosts reserved reserved_hosts tainted last_stop_age_s stalled "
+    "contradicted_endpoints quorum_without paused_why"
+)
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """The rest of the cluster, as far as a brake must know it.
@@ -807,6 +838,7 @@ class Fleet:
     paused_why: str | None = None
 
 
+@wire("stop_guest guest given_s guest_off_why over_brake_why same_boot_why adopt_why stop_after_s")
 @dataclass(frozen=True, slots=True)
 class Word:
     """What a person said on the command line, besides the verb. Nothing here ever overrides RUNNING."""
@@ -825,6 +857,7 @@ class Word:
     """How long after a shutdown was asked for the guest's power is cut. None: never."""
 
 
+@wire("ago_s times why discard")
 @dataclass(frozen=True, slots=True)
 class StopFailed:
     """That this agent tried to stop a guest, and could not.
@@ -842,6 +875,11 @@ class StopFailed:
     discard: bool = False
 
 
+@wire(
+    "node candidates evidence history fleet intent now_s utc rivals claimed_by bound_reading taken_by "
+    "unanswered evidence_error last_state others fenced_guest pods attachments kept_volumes kept_unread "
+    "close killed stop_failed stopped_as asked_s looked_s tenure call word incident by"
+)
 @dataclass(frozen=True, slots=True)
 class Observation:
     """Everything that one decision may know.
@@ -920,6 +958,7 @@ class Observation:
     by: str = "fencer"
 
 
+@wire("name outcome seen needs")
 @dataclass(frozen=True, slots=True)
 class Check:
     """One rung of the ladder.
@@ -937,6 +976,7 @@ class Check:
     needs: str = ""
 
 
+@wire("binding", name="BindNode")
 @dataclass(frozen=True, slots=True)
 class BindNode:
     """Write the proven binding on the Node."""
@@ -944,6 +984,7 @@ class BindNode:
     binding: Binding
 
 
+@wire("doubts", name="RecordDoubts")
 @dataclass(frozen=True, slots=True)
 class RecordDoubts:
     """Write on the Node whose off readings are not believed."""
@@ -951,6 +992,7 @@ class RecordDoubts:
     doubts: tuple[Doubt, ...]
 
 
+@wire("guest incarnation", name="StopGuest")
 @dataclass(frozen=True, slots=True)
 class StopGuest:
     """Hard power-off of this guest in this incarnation."""
@@ -959,6 +1001,7 @@ class StopGuest:
     incarnation: str | None
 
 
+@wire("guest incarnation", name="DiscardSaved")
 @dataclass(frozen=True, slots=True)
 class DiscardSaved:
     """Throw the guest's saved memory away: it can only start cold then."""
@@ -967,6 +1010,7 @@ class DiscardSaved:
     incarnation: str | None
 
 
+@wire("guest incarnation", name="ShutdownGuest")
 @dataclass(frozen=True, slots=True)
 class ShutdownGuest:
     """Ask the guest to shut down."""
@@ -975,6 +1019,7 @@ class ShutdownGuest:
     incarnation: str | None
 
 
+@wire("guest incarnation", name="StartGuest")
 @dataclass(frozen=True, slots=True)
 class StartGuest:
     """Power the guest on."""
@@ -983,6 +1028,7 @@ class StartGuest:
     incarnation: str | None
 
 
+@wire("mark", name="TaintNode")
 @dataclass(frozen=True, slots=True)
 class TaintNode:
     """Write taint and mark in one guarded write."""
@@ -990,6 +1036,7 @@ class TaintNode:
     mark: FenceMark
 
 
+@wire("pods", name="ClearPods")
 @dataclass(frozen=True, slots=True)
 class ClearPods:
     """Mark these pods failed and delete them, each guarded by UID and version."""
@@ -997,6 +1044,7 @@ class ClearPods:
     pods: tuple[PodView, ...]
 
 
+@wire("attachments", name="DeleteAttachments")
 @dataclass(frozen=True, slots=True)
 class DeleteAttachments:
     """Delete these attachments: only for a node whose object is gone."""
@@ -1004,6 +1052,7 @@ class DeleteAttachments:
     attachments: tuple[AttachmentView, ...]
 
 
+@wire("cordon", name="UntaintNode")
 @dataclass(frozen=True, slots=True)
 class UntaintNode:
     """Take taint and mark off and cordon, in one guarded write."""
@@ -1012,11 +1061,13 @@ class UntaintNode:
     """None: the node was cordoned by somebody else, and stays so."""
 
 
+@wire("", name="ForgetMark")
 @dataclass(frozen=True, slots=True)
 class ForgetMark:
     """Take off a mark whose taint an operator took off, once the node has booted again."""
 
 
+@wire("cordon", name="CordonNode")
 @dataclass(frozen=True, slots=True)
 class CordonNode:
     """Keep new pods off the node."""
@@ -1024,6 +1075,7 @@ class CordonNode:
     cordon: Cordon
 
 
+@wire("pods grace_s", name="EvictPods")
 @dataclass(frozen=True, slots=True)
 class EvictPods:
     """Ask the API to evict these pods, each guarded by its UID; budgets may refuse."""
@@ -1033,11 +1085,13 @@ class EvictPods:
     """How long each may take to end; None: as long as its own spec says."""
 
 
+@wire("", name="Uncordon")
 @dataclass(frozen=True, slots=True)
 class Uncordon:
     """Take off a cordon of ours."""
 
 
+@wire("text", name="Alarm")
 @dataclass(frozen=True, slots=True)
 class Alarm:
     """Tell people, once per incident and text."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fencer.core.maintenance import Window
+from fencer.core.wire import wire
 
 SIGKILL_AFTER_S = 10.0
 """A power-off that QEMU ignores ends with SIGKILL.
@@ -77,6 +78,12 @@ class AfterStop(StrEnum):
     START = "start"
 
 
+@wire(
+    "mode require_not_ready poll_s evidence_max_age_s lease_silent_s confirm_s paused_guest paused_for_s "
+    "saved_guest unresponsive_guest unresponsive_after_s resumed_guest after_stop remediation "
+    "lease_period_s unfence_renewals unfence_blind_s unfence_alarm_s settle_s clear_parallel clear_batch "
+    "max_fenced max_fenced_hosts power_window_s call_deadline_s stop_deadline_s killed_hold_s maintenance"
+)
 @dataclass(frozen=True, slots=True)
 class Policy:
     """How careful to be.

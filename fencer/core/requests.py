@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from fencer.core.policy import Policy, Remediation
+from fencer.core.wire import wire
 
 GROUP = "remediation.fencer.dev"
 """The API group of both kinds, `FencerRemediation` and `FencerRemediationTemplate`."""
@@ -34,6 +35,7 @@ class Strategy(StrEnum):
     """A guest that runs unheard is stopped first, as by ``unresponsive_guest: stop``."""
 
 
+@wire("namespace name uid version node strategy asked_by problem waits deleting given_up adopted told")
 @dataclass(frozen=True, slots=True)
 class Request:
     """One FencerRemediation, as the API has it.
@@ -89,6 +91,7 @@ class Request:
         return f"FencerRemediation {self.namespace}/{self.name}{by}"
 
 
+@wire("succeeded reason message")
 @dataclass(frozen=True, slots=True)
 class Progress:
     """What the status of a request tells, as conditions ``Processing`` and ``Succeeded``.
@@ -125,6 +128,7 @@ class Asked:
     malformed: tuple[str, ...] = ()
 
 
+@wire("strategy by given_up reserved_by")
 @dataclass(frozen=True, slots=True)
 class Call:
     """What all that is asked amounts to for one node.

@@ -3,11 +3,10 @@
 A Node and a Lease are written and read as the API has them, with annotation keys as plain texts.
 """
 
-import hmac
 import json
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -36,8 +35,9 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.pause import PauseNote
-from fencer.core.policy import Mode, Policy
+from fencer.core.policy import Mode
 from fencer.core.requests import Progress, Request, Strategy
+from fencer.core.wire import dump_by_keys
 from fencer.guest import notes
 from fencer.journal.codec import pack, policy_from, policy_text, unpack, unpacked
 from fencer.notify import past
@@ -262,17 +262,6 @@ def on_shared(annotations: dict[str, str]) -> LeaseRecord:
     return replace(SHARED, notes=annotations)
 
 
-def rules_text(policy: Policy) -> str:
-    """Return the text whose hash is the fingerprint of a policy."""
-    rules = {key: value for key, value in asdict(policy).items() if key != "mode"}
-    return json.dumps(rules, sort_keys=True, default=str)
-
-
-def rules_hash(text: str) -> str:
-    """Return the fingerprint."""
-    return hmac.digest(b"fencer policy", text.encode(), "sha256").hex()[:8]
-
-
 LEASES = (
     Case("Lease, held", HELD, write_lease, read_lease),
     Case("Lease, given back", GIVEN_BACK, write_lease, read_lease),
@@ -306,10 +295,10 @@ LEASES = (
         lambda text: nudges.taken(on_shared({NUDGE_KEY: text}))[1],
     ),
     *(
-        Case(f"rules of policy {number}", policy, rules_text)
+        Case(f"rules of policy {number}", policy, agents.rules_text)
         for number, policy in enumerate(POLICIES, start=1)
     ),
-    Case("fingerprint of rules", '{"lease_silent_s": 40.0, "paused_guest": "stop"}', rules_hash),
+    Case("fingerprint of rules", '{"lease_silent_s": 40.0, "paused_guest": "stop"}', agents.rules_hash),
 )
 
 # --- requests of other controllers
@@ -340,8 +329,8 @@ def read_request(text: str) -> Request:
 
 
 def write_fields(value: Any) -> str:
-    """Return a value by its fields."""
-    return json.dumps(asdict(value))
+    """Return a value by its keys."""
+    return json.dumps(dump_by_keys(value))
 
 
 OBJECTS = (
