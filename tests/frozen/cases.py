@@ -58,6 +58,7 @@ from tests.frozen.samples import (
     POLICIES,
     REQUESTS,
     RESULTS,
+    SUMMARIES,
 )
 
 
@@ -343,6 +344,10 @@ OBJECTS = (
     *(
         Case(f"request {number}, for programs", request, write_fields)
         for number, request in enumerate(REQUESTS, start=1)
+    ),
+    *(
+        Case(f"summary {number} of a demo", summary, write_fields)
+        for number, summary in enumerate(SUMMARIES, start=1)
     ),
 )
 

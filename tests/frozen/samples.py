@@ -66,6 +66,7 @@ from fencer.core.policy import (
 )
 from fencer.core.requests import Call, Progress, Request, Strategy
 from fencer.journal.rows import Kind
+from fencer.simulation.summary import CommandSummary, IncidentSummary, Summary
 from fencer.web.snapshot import Phase, Result
 from fencer.wording.events import EventReason
 from fencer.wording.occasions import Occasion
@@ -796,6 +797,85 @@ BARE_OBSERVATION = Observation(
     utc="",
     bound_reading=Evidence.unknown(GuestRef("home", "105", "", ""), "no answer", "", float("-inf")),
     tenure=UNKNOWN_TENURE,
+)
+
+INCIDENT = IncidentSummary(
+    node="node-1",
+    fenced=True,
+    refused_reason="refused_reason-1",
+    pods_moved=3,
+    seconds_to_fence=4.5,
+    seconds_to_recover=5.5,
+    seconds_to_unfence=6.5,
+)
+COMMAND = CommandSummary(words="words-1", done=True, text="text-1")
+SUMMARIES = (
+    Summary(
+        scenario="scenario-1",
+        alone=True,
+        seed=3,
+        fenced=True,
+        refused_reason="refused_reason-1",
+        pods_moved=4,
+        pods_stuck=5,
+        pods_down=6,
+        evicts_nobody=False,
+        foreign_taint=False,
+        seconds_to_fence=7.5,
+        seconds_to_recover=8.5,
+        double_writers=9,
+        resumable_hazards=10,
+        breaches=11,
+        as_expected=False,
+        duration_s=12.5,
+        incidents=(INCIDENT,),
+        commands=(COMMAND,),
+        most_down=13,
+    ),
+    Summary(
+        scenario="scenario-2",
+        alone=False,
+        seed=103,
+        fenced=True,
+        refused_reason="refused_reason-2",
+        pods_moved=104,
+        pods_stuck=105,
+        pods_down=106,
+        evicts_nobody=True,
+        foreign_taint=False,
+        seconds_to_fence=107.5,
+        seconds_to_recover=108.5,
+        double_writers=109,
+        resumable_hazards=110,
+        breaches=111,
+        as_expected=True,
+        duration_s=112.5,
+        incidents=(INCIDENT,),
+        commands=(COMMAND,),
+        most_down=113,
+    ),
+    Summary(
+        scenario="scenario-3",
+        alone=True,
+        seed=203,
+        fenced=False,
+        refused_reason="refused_reason-3",
+        pods_moved=204,
+        pods_stuck=205,
+        pods_down=206,
+        evicts_nobody=True,
+        foreign_taint=True,
+        seconds_to_fence=207.5,
+        seconds_to_recover=208.5,
+        double_writers=209,
+        resumable_hazards=210,
+        breaches=211,
+        as_expected=False,
+        duration_s=212.5,
+        incidents=(INCIDENT,),
+        commands=(COMMAND,),
+        most_down=213,
+    ),
 )
 
 # Every member of every enum, in the order of the frozen texts.

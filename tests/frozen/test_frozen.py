@@ -44,7 +44,7 @@ def append(names: list[str]) -> None:
         assert write, f"{name}: fencer does not write it: append its text by hand"
         parts.append(f"{NAME}{name}\n{write(CASES[name].value).strip()}")
     with FILE.open("a", encoding="utf-8") as file:
-        file.write("\n\n".join(parts) + "\n\n")
+        file.write("\n" + "\n\n".join(parts) + "\n")
 
 
 def facts(value: Any) -> Any:
@@ -84,7 +84,7 @@ def test_every_case_is_in_the_file():
     if missing and os.environ.get("FENCER_WRITE_FROZEN"):
         append(missing)
         FROZEN.update(read_file())
-    assert [*CASES] == [*FROZEN], "FENCER_WRITE_FROZEN=1 appends new cases; a frozen one is never removed"
+    assert {*CASES} == {*FROZEN}, "FENCER_WRITE_FROZEN=1 appends new cases; a frozen one is never removed"
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.read])
