@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fencer.core.maintenance import Window
-from fencer.core.wire import wire
+from fencer.core.wire import keys_of, wire
 
 SIGKILL_AFTER_S = 10.0
 """A power-off that QEMU ignores ends with SIGKILL.
@@ -170,9 +170,9 @@ class Policy:
     def violations(self) -> tuple[str, ...]:
         """Name every inequality that these values break, each as a sentence with the values. Empty: none."""
         seconds = {
-            name: getattr(self, name)
-            for name in self.__dataclass_fields__
-            if name.endswith("_s") and name not in {"confirm_s", "lease_silent_s"}
+            key: getattr(self, field)
+            for field, key in keys_of(Policy).items()
+            if key.endswith("_s") and key not in {"confirm_s", "lease_silent_s"}
         }
         found = [
             f"{name} must be more than 0, not {value:g}" for name, value in seconds.items() if value <= 0
