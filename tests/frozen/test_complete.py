@@ -62,7 +62,7 @@ def test_each_action_and_result_has_a_name_of_its_own():
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__qualname__)
 def test_frozen_values_show_each_field_apart_from_its_default_and_from_the_others(kind):
     values = [one for one in INSTANCES if type(one) is kind]
-    assert values, "append a case to tests/frozen/cases.py"
+    assert values, "append a case: tests/frozen/README.md"
     assert set(keys_of(kind)) == {one.name for one in fields(kind)}
     for one in fields(kind):
         usual = one.default if one.default_factory is MISSING else one.default_factory()
@@ -75,4 +75,6 @@ def test_each_member_of_an_enum_on_the_wire_is_frozen():
     frozen = {(type(member), member.name) for members in ENUMS.values() for member in members}
     kinds = {kind for kind, _ in frozen}
     assert kinds >= {kind for kind in TYPES if issubclass(kind, Enum)}
-    assert {(kind, member.name) for kind in kinds for member in kind} == frozen
+    assert {(kind, member.name) for kind in kinds for member in kind} == frozen, (
+        "append a case: tests/frozen/README.md"
+    )
