@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from fencer.cli.stage_agent import StageAgent
 from fencer.cli.story import PAGE, board, clock, ending, ending_alone, is_aside, is_turn, line, prose
 from fencer.cli.wire import Wiring
 from fencer.core.text import near
+from fencer.core.wire import dump_by_keys
 from fencer.simulation.scenarios import GROUPS, SCENARIOS, TOUR, Scenario
 from fencer.simulation.stage import Stage
 
@@ -157,7 +158,7 @@ def _tell_json(stage: Stage) -> bool:
         about: dict[str, Any] = {"t_s": event.t_s, "actor": event.actor, "node": event.node}
         click.echo(json.dumps({**about, **event.data, "text": event.text}))
     summary = stage.summary()
-    click.echo(json.dumps({"what": "summary", **asdict(summary)}))
+    click.echo(json.dumps({"what": "summary", **dump_by_keys(summary)}))
     return summary.as_expected is not False
 
 

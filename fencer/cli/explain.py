@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -18,6 +17,7 @@ from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.model import Check, FenceMark, Judged, Outcome, Reason, Verdict
 from fencer.core.policy import Mode
 from fencer.core.requests import RESERVATIONS, Request
+from fencer.core.wire import dump_by_keys
 from fencer.runtime.onlooker import Onlooker
 from fencer.wording.headlines import headline
 from fencer.wording.nodes import cordon_words, fenced_age, guest_of, ready, state_of
@@ -54,8 +54,8 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
                 for line in _unguarded(parts, judged):
                     say(line)
         else:
-            checks = [asdict(check) for check in judged.decision.checks]
-            requests = list(map(asdict, asked))
+            checks = [dump_by_keys(check) for check in judged.decision.checks]
+            requests = list(map(dump_by_keys, asked))
             emit({**as_data(judged), "checks": checks, "unanswered": errors, "requests": requests}, form)
 
 

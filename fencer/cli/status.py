@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from fencer.core.policy import Mode
 from fencer.core.requests import Request
 from fencer.core.text import age, count
 from fencer.core.times import in_zone
+from fencer.core.wire import dump_by_keys
 from fencer.errors import ClusterError, ClusterNotFound, ClusterProtocol, ConfigError, HypervisorUnreachable
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.reconcile import Pass
@@ -343,7 +344,7 @@ def data(parts: Parts, seen: Pass, judged: Sequence[Judged], called: RollCall) -
         **called.data(),
         "paused": scene.paused_why,
         "maintenance": list(scene.windows),
-        "requests": [asdict(request) for request in scene.requests],
+        "requests": [dump_by_keys(request) for request in scene.requests],
         "at": scene.utc,
         "endpoints": [
             {"name": name, "answers": name not in scene.errors, "error": scene.errors.get(name)}

@@ -10,6 +10,7 @@ import click
 from fencer.cli.render import BAD, DOUBTFUL, FAINT, GOOD, Cell, clean, paragraph, table, width
 from fencer.core.model import Alarm, Reason, Verdict
 from fencer.core.text import count
+from fencer.core.wire import name_of
 from fencer.simulation.objects import ApiPod
 from fencer.simulation.stage import Stage, Summary
 from fencer.simulation.timeline import StageEvent
@@ -98,7 +99,7 @@ def _colour(event: StageEvent) -> str | None:
             return GOOD
         case "answered":
             return GOOD if data.get("done") else DOUBTFUL
-        case _ if data.get("death") or data.get("action") == Alarm.__name__:
+        case _ if data.get("death") or data.get("action") == name_of(Alarm):
             return BAD
         case _:
             return DOUBTFUL if data.get("verdict") == Verdict.REFUSE else None

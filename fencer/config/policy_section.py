@@ -7,6 +7,7 @@ from pydantic import create_model
 
 from fencer.config.keys import Section, choice, key, seconds
 from fencer.core.policy import Mode, Policy
+from fencer.core.wire import keys_of
 
 DEFAULTS = Policy()
 
@@ -114,16 +115,19 @@ KEYS: Mapping[str, Any] = {
 """The description of each field for people and editors, in the order of the documentation."""
 
 _TYPES = get_type_hints(Policy)
+_FIELDS = {key: field for field, key in keys_of(Policy).items()}
+"""The field of `Policy` for each key."""
 _KEYS: dict[str, Any] = {
-    name: (Annotated[_TYPES[name], told], getattr(DEFAULTS, name)) for name, told in KEYS.items()
+    name: (Annotated[_TYPES[_FIELDS[name]], told], getattr(DEFAULTS, _FIELDS[name]))
+    for name, told in KEYS.items()
 }
 _Fields = create_model("_Fields", __base__=Section, **_KEYS)
 
 
-# Its fields are Policy's; no code uses one of them by name.
+# Its fields are Policy's keys; no code uses one of them by name.
 class PolicySection(_Fields):  # type: ignore[valid-type, misc]  # the class is made above
     """How careful to be. Every duration is a plain number of seconds."""
 
     def policy(self, mode: Mode) -> Policy:
         """Return the section as settings for the rest of fencer."""
-        return Policy(mode=mode, **self.model_dump())
+        return Policy(mode=mode, **{_FIELDS[name]: value for name, value in self.model_dump().items()})

@@ -10,12 +10,13 @@ import hmac
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from fencer.core.policy import Mode, Policy
 from fencer.core.text import printable
 from fencer.core.times import parse_utc, seconds_between
+from fencer.core.wire import dump_by_keys
 
 AGENT = "fencer.dev/agent-"
 """Begins the key of each record; the agent's instance follows."""
@@ -147,8 +148,17 @@ def policy_hash(policy: Policy) -> str:
     Args:
         policy: The rules.
     """
-    rules = {key: value for key, value in asdict(policy).items() if key != "mode"}
-    text = json.dumps(rules, sort_keys=True, default=str)
+    return rules_hash(rules_text(policy))
+
+
+def rules_text(policy: Policy) -> str:
+    """Return the rules of a policy, without its mode, as the text that is hashed."""
+    rules = {key: value for key, value in dump_by_keys(policy).items() if key != "mode"}
+    return json.dumps(rules, sort_keys=True, default=str)
+
+
+def rules_hash(text: str) -> str:
+    """Return the hash of such a text."""
     return hmac.digest(b"fencer policy", text.encode(), "sha256").hex()[:_HASH_LENGTH]
 
 

@@ -10,8 +10,10 @@ from typing import TypeAlias
 
 from fencer.core.model import GuestRef, PowerState, Proof
 from fencer.core.text import count
+from fencer.core.wire import wire
 
 
+@wire("text ok changed unanswered", name="Happened")
 @dataclass(frozen=True, slots=True)
 class Happened:
     """A result that one sentence tells.
@@ -33,6 +35,7 @@ class Happened:
         return self.text
 
 
+@wire("gone held changed failed", name="PodsCleared")
 @dataclass(frozen=True, slots=True)
 class PodsCleared:
     """What became of a batch of pods. Pods are named as kubectl names them.
@@ -93,6 +96,7 @@ class PodsCleared:
         return "; ".join((*cleared, *self.notes))
 
 
+@wire("power_state proof off_s pods volumes ok", name="Tainted")
 @dataclass(frozen=True, slots=True)
 class Tainted:
     """That a node was tainted, and what the fence began with.
@@ -117,6 +121,7 @@ class Tainted:
         return "tainted node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 
 
+@wire("guest power_state raw ok error sent", name="GuestStopped")
 @dataclass(frozen=True, slots=True)
 class GuestStopped:
     """What became of a guest whose power was to be cut.

@@ -15,7 +15,9 @@ import hmac
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum, auto
+from enum import StrEnum
+
+from fencer.core.wire import wire
 
 DURATION_S = 15.0
 """Others take a Lease over once they have seen no change of it for so long."""
@@ -191,16 +193,17 @@ class Campaign:
 class Seat(StrEnum):
     """What an agent is to a hypervisor."""
 
-    HOLDER = auto()
+    HOLDER = "holder"
     """It gives the orders."""
-    STANDBY = auto()
+    STANDBY = "standby"
     """Another one does."""
-    UNSETTLED = auto()
+    UNSETTLED = "unsettled"
     """It is not clear yet, or not any more."""
-    UNFILLED = auto()
+    UNFILLED = "unfilled"
     """There is no Lease that it could hold, or it may not."""
 
 
+@wire("seat lease until_s holder why heard_s")
 @dataclass(frozen=True, slots=True)
 class Tenure:
     """What an agent is to a hypervisor, as of now.

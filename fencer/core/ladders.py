@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum, auto
+from enum import StrEnum
 from functools import cache, partial
 from types import MappingProxyType
 from typing import TypeAlias
@@ -43,15 +43,15 @@ def acting(rungs: Rungs, ending: EndOfLadder) -> Ladder:
 class Stage(StrEnum):
     """The stage of a node, for the one who asks."""
 
-    HEARD = auto()
+    HEARD = "heard"
     """Its kubelet is heard: there is nothing to do but to note which guest it is."""
-    SILENT = auto()
+    SILENT = "silent"
     """Neither heard nor fenced."""
-    FENCED = auto()
+    FENCED = "fenced"
     """It carries our taint and our mark."""
-    ASKED = auto()
+    ASKED = "asked"
     """Its guest was asked to shut down, and is waited for."""
-    OVERDUE = auto()
+    OVERDUE = "overdue"
     """The same, for too long."""
 
 

@@ -17,6 +17,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from fencer.core.times import parse_utc
+from fencer.core.wire import wire
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
@@ -26,6 +27,7 @@ _NO_ONE_ZONE = frozenset({"localtime", "posixrules", "Factory"})
 _DAY, _MINUTE = timedelta(days=1), timedelta(minutes=1)
 
 
+@wire("begins ends zone days nodes why")
 @dataclass(frozen=True, slots=True)
 class Window:
     """A maintenance window, as it is written. What cannot be one is not made.

@@ -7,12 +7,13 @@ times ending in ``_utc`` are RFC 3339 texts by the API server's clock (see `Obse
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from enum import StrEnum, auto
+from enum import StrEnum
 from operator import attrgetter
 from typing import TypeAlias
 
 from fencer.core.election import Tenure
 from fencer.core.requests import NO_CALL, Call
+from fencer.core.wire import wire
 
 LONGEST_VERSION = 20
 """Digits. Source: k8s.io/apiserver pkg/storage/api_object_versioner.go: a resourceVersion is a uint64."""
@@ -24,64 +25,64 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 class PowerState(StrEnum):
     """What a hypervisor says of a guest, reduced to what matters for two writers on one volume."""
 
-    RUNNING = auto()
-    PAUSED = auto()
+    RUNNING = "running"
+    PAUSED = "paused"
     """vCPUs stopped, memory alive: once resumed it goes on writing."""
-    SAVED = auto()
+    SAVED = "saved"
     """Memory on disk: once restored it goes on writing."""
-    STOPPING = auto()
+    STOPPING = "stopping"
     """In between: wait for what it becomes."""
-    STOPPED = auto()
+    STOPPED = "stopped"
     """No process holds this guest's memory; only a cold start can follow."""
-    ABSENT = auto()
+    ABSENT = "absent"
     """The endpoint knows no such guest."""
-    UNKNOWN = auto()
+    UNKNOWN = "unknown"
     """Could not be found out. Never leads to an action."""
 
 
 class Proof(StrEnum):
     """Why a guest counts as gone."""
 
-    POWER = auto()
+    POWER = "power"
     """The hypervisor's own word: stopped, twice, and settled."""
-    ABSENCE = auto()
+    ABSENCE = "absence"
     """Not there any more, with a record of its end."""
-    HA_RECOVERY = auto()
+    HA_RECOVERY = "ha_recovery"
     """The HA stack fenced the host and recovered the guest."""
-    HOST_POWER = auto()
+    HOST_POWER = "host_power"
     """A power witness read the host as off."""
-    OPERATOR = auto()
+    OPERATOR = "operator"
     """A person gave their word, for this guest and boot."""
 
 
 class Intent(StrEnum):
     """On whose behalf a decision is asked."""
 
-    WATCH = auto()
-    FENCE = auto()
-    UNFENCE = auto()
-    SHUTDOWN = auto()
-    START = auto()
+    WATCH = "watch"
+    FENCE = "fence"
+    UNFENCE = "unfence"
+    SHUTDOWN = "shutdown"
+    START = "start"
 
 
 class Verdict(StrEnum):
     """The outcome of the guard ladder."""
 
-    HEALTHY = auto()
-    WAIT = auto()
-    REFUSE = auto()
-    STOP_FIRST = auto()
+    HEALTHY = "healthy"
+    WAIT = "wait"
+    REFUSE = "refuse"
+    STOP_FIRST = "stop_first"
     """The guest is stopped, and the fence follows from what is read then."""
-    DISCARD_FIRST = auto()
+    DISCARD_FIRST = "discard_first"
     """The same for saved memory, which is thrown away."""
-    ASK = auto()
+    ASK = "ask"
     """The guest is asked to shut down."""
-    START = auto()
-    FENCE = auto()
-    FENCED = auto()
-    RECOVERING = auto()
-    UNFENCE = auto()
-    OFF = auto()
+    START = "start"
+    FENCE = "fence"
+    FENCED = "fenced"
+    RECOVERING = "recovering"
+    UNFENCE = "unfence"
+    OFF = "off"
     """Shut down, as asked, and proven off."""
 
 
@@ -89,107 +90,108 @@ class Reason(StrEnum):
     """The closed list of reasons. `fencer.wording.reasons` holds the text of each."""
 
     # all is well, or nothing to do
-    NODE_HEALTHY = auto()
-    BLIND = auto()
-    NODE_READY = auto()
-    NOTHING_TO_CLEAR = auto()
+    NODE_HEALTHY = "node_healthy"
+    BLIND = "blind"
+    NODE_READY = "node_ready"
+    NOTHING_TO_CLEAR = "nothing_to_clear"
     # identity
-    NO_GUEST = auto()
-    GUEST_AMBIGUOUS = auto()
-    BINDING_UNPROVEN = auto()
-    GUEST_REPLACED = auto()
-    GUEST_TAKEN = auto()
+    NO_GUEST = "no_guest"
+    GUEST_AMBIGUOUS = "guest_ambiguous"
+    BINDING_UNPROVEN = "binding_unproven"
+    GUEST_REPLACED = "guest_replaced"
+    GUEST_TAKEN = "guest_taken"
     # silence
-    COUNTING_SILENCE = auto()
-    SILENCE_TOO_SHORT = auto()
-    LEASE_UNSEEN = auto()
-    LEASE_RENEWED = auto()
+    COUNTING_SILENCE = "counting_silence"
+    SILENCE_TOO_SHORT = "silence_too_short"
+    LEASE_UNSEEN = "lease_unseen"
+    LEASE_RENEWED = "lease_renewed"
     # evidence
-    EVIDENCE_MISSING = auto()
-    EVIDENCE_STALE = auto()
-    CLOSER_LOOK = auto()
-    GUEST_UNKNOWN = auto()
-    HOST_SILENT = auto()
-    GUEST_RUNNING = auto()
-    GUEST_UNRESPONSIVE = auto()
-    GUEST_PAUSED = auto()
-    PAUSE_TOO_SHORT = auto()
-    GUEST_SAVED = auto()
-    GUEST_LEFT = auto()
-    GUEST_STOPPING = auto()
-    GUEST_UNSETTLED = auto()
-    ABSENCE_UNPROVEN = auto()
-    FALL_UNSEEN = auto()
-    NOT_HELD = auto()
-    HOST_CHANGED = auto()
-    WITNESS_CONTRADICTED = auto()
-    DOUBTS_UNREADABLE = auto()
-    STORAGE_STALL = auto()
+    EVIDENCE_MISSING = "evidence_missing"
+    EVIDENCE_STALE = "evidence_stale"
+    CLOSER_LOOK = "closer_look"
+    GUEST_UNKNOWN = "guest_unknown"
+    HOST_SILENT = "host_silent"
+    GUEST_RUNNING = "guest_running"
+    GUEST_UNRESPONSIVE = "guest_unresponsive"
+    GUEST_PAUSED = "guest_paused"
+    PAUSE_TOO_SHORT = "pause_too_short"
+    GUEST_SAVED = "guest_saved"
+    GUEST_LEFT = "guest_left"
+    GUEST_STOPPING = "guest_stopping"
+    GUEST_UNSETTLED = "guest_unsettled"
+    ABSENCE_UNPROVEN = "absence_unproven"
+    FALL_UNSEEN = "fall_unseen"
+    NOT_HELD = "not_held"
+    HOST_CHANGED = "host_changed"
+    WITNESS_CONTRADICTED = "witness_contradicted"
+    DOUBTS_UNREADABLE = "doubts_unreadable"
+    STORAGE_STALL = "storage_stall"
     # consent
-    FENCING_PAUSED = auto()
-    NODE_EXCLUDED = auto()
-    NODE_PAUSED = auto()
-    MAINTENANCE = auto()
-    NODE_RESERVED = auto()
-    HANDED_OVER = auto()
-    GIVEN_UP = auto()
-    OBSERVE_MODE = auto()
-    NO_POWER_RIGHTS = auto()
-    POWER_WINDOW = auto()
-    STANDBY = auto()
-    NO_LEASE = auto()
-    STOP_FAILED = auto()
-    DISCARD_FAILED = auto()
-    QUORUM_AT_RISK = auto()
-    BRAKE = auto()
-    ALL_NODES_SILENT = auto()
-    FOREIGN_TAINT = auto()
-    TAINT_TAKEN_OFF = auto()
-    MARK_UNREADABLE = auto()
-    MARK_UNSIGNED = auto()
-    NOT_FENCED = auto()
+    FENCING_PAUSED = "fencing_paused"
+    NODE_EXCLUDED = "node_excluded"
+    NODE_PAUSED = "node_paused"
+    MAINTENANCE = "maintenance"
+    NODE_RESERVED = "node_reserved"
+    HANDED_OVER = "handed_over"
+    GIVEN_UP = "given_up"
+    OBSERVE_MODE = "observe_mode"
+    NO_POWER_RIGHTS = "no_power_rights"
+    POWER_WINDOW = "power_window"
+    STANDBY = "standby"
+    NO_LEASE = "no_lease"
+    STOP_FAILED = "stop_failed"
+    DISCARD_FAILED = "discard_failed"
+    QUORUM_AT_RISK = "quorum_at_risk"
+    BRAKE = "brake"
+    ALL_NODES_SILENT = "all_nodes_silent"
+    FOREIGN_TAINT = "foreign_taint"
+    TAINT_TAKEN_OFF = "taint_taken_off"
+    MARK_UNREADABLE = "mark_unreadable"
+    MARK_UNSIGNED = "mark_unsigned"
+    NOT_FENCED = "not_fenced"
     # on the way
-    PROVEN_OFF = auto()
-    CLEARING_PODS = auto()
-    RELEASING_VOLUMES = auto()
-    PODS_CLEARED = auto()
+    PROVEN_OFF = "proven_off"
+    CLEARING_PODS = "clearing_pods"
+    RELEASING_VOLUMES = "releasing_volumes"
+    PODS_CLEARED = "pods_cleared"
     # on the way back
-    AWAITING_BOOT = auto()
-    AWAITING_RENEWALS = auto()
-    OLD_MEMORY = auto()
-    FENCED_WRONGLY = auto()
-    PODS_REMAIN = auto()
-    VOLUMES_REMAIN = auto()
-    BOOTED_ANEW = auto()
-    SETTLING = auto()
-    SETTLED = auto()
+    AWAITING_BOOT = "awaiting_boot"
+    AWAITING_RENEWALS = "awaiting_renewals"
+    OLD_MEMORY = "old_memory"
+    FENCED_WRONGLY = "fenced_wrongly"
+    PODS_REMAIN = "pods_remain"
+    VOLUMES_REMAIN = "volumes_remain"
+    BOOTED_ANEW = "booted_anew"
+    SETTLING = "settling"
+    SETTLED = "settled"
     # stopped and started on purpose
-    SHUTDOWN_DUE = auto()
-    SHUTTING_DOWN = auto()
-    SHUTDOWN_HANGS = auto()
-    SHUT_DOWN = auto()
-    PLANNED_STOP = auto()
-    START_DUE = auto()
-    AWAITING_READY = auto()
-    STARTED = auto()
+    SHUTDOWN_DUE = "shutdown_due"
+    SHUTTING_DOWN = "shutting_down"
+    SHUTDOWN_HANGS = "shutdown_hangs"
+    SHUT_DOWN = "shut_down"
+    PLANNED_STOP = "planned_stop"
+    START_DUE = "start_due"
+    AWAITING_READY = "awaiting_ready"
+    STARTED = "started"
 
 
 class Outcome(StrEnum):
     """The result of one check of the ladder."""
 
-    PASSED = auto()
-    FAILED = auto()
-    NOT_ASKED = auto()
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_ASKED = "not_asked"
 
 
 class Via(StrEnum):
     """How a guest became a candidate for a node, strongest first."""
 
-    MAP = auto()
-    UUID = auto()
-    UUID_SWAPPED = auto()
+    MAP = "map"
+    UUID = "uuid"
+    UUID_SWAPPED = "uuid_swapped"
 
 
+@wire("endpoint id uuid name host host_uuid hypervisor")
 @dataclass(frozen=True, slots=True)
 class GuestRef:
     """Which guest is meant.
@@ -231,6 +233,10 @@ class GuestRef:
         return whole.replace("`", "'")  # it is put into sentences that have commands between backticks
 
 
+@wire(
+    "guest power_state settled incarnation cold_start raw source observed_at_s conclusive end_recorded "
+    "io_error moved_from host_silent proof witness away filed told stuck doubt groups fleeting"
+)
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One dated statement by one hypervisor about one guest.
@@ -334,16 +340,17 @@ NEVER_S = float("-inf")
 class Doubted(StrEnum):
     """Why an off reading of a guest is not believed, until it was seen running there again."""
 
-    CONTRADICTED = auto()
+    CONTRADICTED = "contradicted"
     """Its node was heard, twice, after this hypervisor had reported it off."""
-    SAVED = auto()
+    SAVED = "saved"
     """The last reading before said that its memory is on disk, where its hypervisor keeps track of it."""
-    FILED = auto()
+    FILED = "filed"
     """The last reading before said that its memory was saved to a file, which nobody keeps track of."""
-    MIGRATED = auto()
+    MIGRATED = "migrated"
     """The last reading before said that its memory went elsewhere."""
 
 
+@wire("kind guest witness by since_utc")
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """One entry of an annotation on the Node: this hypervisor's off readings of this guest are not believed.
@@ -404,6 +411,7 @@ class HostReading:
     observed_at_s: float
 
 
+@wire("guest via admitted_by")
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A guest that may be the node, and how we came to think so.
@@ -428,6 +436,7 @@ class Candidate:
         return any(":" not in word or word in evidence.groups for word in self.admitted_by)
 
 
+@wire("key value effect time_added")
 @dataclass(frozen=True, slots=True)
 class Taint:
     """A taint of a node, as the API has it."""
@@ -438,6 +447,7 @@ class Taint:
     time_added: str | None = None
 
 
+@wire("guest boot_ids schema")
 @dataclass(frozen=True, slots=True)
 class Binding:
     """Annotation on the Node: which guest it is, proven by having been read RUNNING while its lease advanced.
@@ -461,6 +471,7 @@ class Binding:
 BOOT_IDS_KEPT = 16
 
 
+@wire("incident fenced_at_utc boot_id guest by proof incarnation pods schema")
 @dataclass(frozen=True, slots=True)
 class FenceMark:
     """Annotation beside the taint, written with it: this fence is ours, and what it was about.
@@ -493,6 +504,7 @@ class FenceMark:
         return self.schema > 1
 
 
+@wire("by boot_id since_utc run shutdown schema")
 @dataclass(frozen=True, slots=True)
 class Cordon:
     """Annotation: this cordon is ours.
@@ -514,6 +526,7 @@ class Cordon:
     schema: int = 1
 
 
+@wire("incarnation starts started_utc")
 @dataclass(frozen=True, slots=True)
 class Left:
     """How a power-off that was claimed has left a guest, so that whoever holds its Lease may start it again.
@@ -529,6 +542,7 @@ class Left:
     started_utc: str = ""
 
 
+@wire("text forged")
 @dataclass(frozen=True, slots=True)
 class Unreadable:
     """An annotation of ours that is broken, forged, or written by a newer fencer. Left alone and reported."""
@@ -538,6 +552,11 @@ class Unreadable:
     """It is not signed with this cluster's key."""
 
 
+@wire(
+    "name uid system_uuid boot_id ready version taints unschedulable excluded_by pause_note roles binding "
+    "mark cordon doubts volumes_in_use claim left cordoner gone not_ready_s lease_age_s deaf_s "
+    "renewed_within_s lease_renewals renewed_utc asked"
+)
 @dataclass(frozen=True, slots=True)
 class NodeView:
     """A Kubernetes node as the API has it, with what the agent's own clock adds.
@@ -636,6 +655,10 @@ def version_number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) <= LONGEST_VERSION else 0
 
 
+@wire(
+    "namespace name uid version phase created_utc terminating mirror tolerates_out_of_service finalizers "
+    "controller local_data claims grace_s ready labels tolerates_cordon"
+)
 @dataclass(frozen=True, slots=True)
 class PodView:
     """A pod on a node: what decides whether a fence clears it or a drain evicts it, and what still holds it.
@@ -678,6 +701,7 @@ class PodView:
         return f"{self.namespace}/{self.name}"
 
 
+@wire("name uid node volume attached terminating")
 @dataclass(frozen=True, slots=True)
 class AttachmentView:
     """A VolumeAttachment of a node."""
@@ -690,6 +714,7 @@ class AttachmentView:
     terminating: bool = False
 
 
+@wire("power_state incarnation since_s last_s readings renewals_at_start boot_id busy free_since_s")
 @dataclass(frozen=True, slots=True)
 class Run:
     """An unbroken sequence of conclusive readings that say the same about one incarnation.
@@ -722,6 +747,7 @@ class Run:
         return max(0.0, self.last_s - max(self.since_s, self.free_since_s))
 
 
+@wire("run running_seen boot_id boot_seen_s renewals_at_boot guest proven ran_as heard off_s")
 @dataclass(frozen=True, slots=True)
 class GuestHistory:
     """What this agent remembers of one node's guest. Folded by `fencer.core.history`; empty after a restart.
@@ -752,6 +778,7 @@ class GuestHistory:
     off_s: float = float("-inf")
 
 
+@wire("guest witness incarnation renewed_utc renewals")
 @dataclass(frozen=True, slots=True)
 class Heard:
     """What live reads of the lease heard, each begun after a live reading that reported the guest off.
@@ -771,6 +798,10 @@ class Heard:
     renewals: int = 0
 
 
+@wire(
+    "nodes silent young_fences young_hosts hosts reserved reserved_hosts tainted last_stop_age_s stalled "
+    "contradicted_endpoints quorum_without paused_why"
+)
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """The rest of the cluster, as far as a brake must know it.
@@ -807,6 +838,7 @@ class Fleet:
     paused_why: str | None = None
 
 
+@wire("stop_guest guest given_s guest_off_why over_brake_why same_boot_why adopt_why stop_after_s")
 @dataclass(frozen=True, slots=True)
 class Word:
     """What a person said on the command line, besides the verb. Nothing here ever overrides RUNNING."""
@@ -825,6 +857,7 @@ class Word:
     """How long after a shutdown was asked for the guest's power is cut. None: never."""
 
 
+@wire("ago_s times why discard")
 @dataclass(frozen=True, slots=True)
 class StopFailed:
     """That this agent tried to stop a guest, and could not.
@@ -842,6 +875,11 @@ class StopFailed:
     discard: bool = False
 
 
+@wire(
+    "node candidates evidence history fleet intent now_s utc rivals claimed_by bound_reading taken_by "
+    "unanswered evidence_error last_state others fenced_guest pods attachments kept_volumes kept_unread "
+    "close killed stop_failed stopped_as asked_s looked_s tenure call word incident by"
+)
 @dataclass(frozen=True, slots=True)
 class Observation:
     """Everything that one decision may know.
@@ -920,6 +958,7 @@ class Observation:
     by: str = "fencer"
 
 
+@wire("name outcome seen needs")
 @dataclass(frozen=True, slots=True)
 class Check:
     """One rung of the ladder.
@@ -937,6 +976,7 @@ class Check:
     needs: str = ""
 
 
+@wire("binding", name="BindNode")
 @dataclass(frozen=True, slots=True)
 class BindNode:
     """Write the proven binding on the Node."""
@@ -944,6 +984,7 @@ class BindNode:
     binding: Binding
 
 
+@wire("doubts", name="RecordDoubts")
 @dataclass(frozen=True, slots=True)
 class RecordDoubts:
     """Write on the Node whose off readings are not believed."""
@@ -951,6 +992,7 @@ class RecordDoubts:
     doubts: tuple[Doubt, ...]
 
 
+@wire("guest incarnation", name="StopGuest")
 @dataclass(frozen=True, slots=True)
 class StopGuest:
     """Hard power-off of this guest in this incarnation."""
@@ -959,6 +1001,7 @@ class StopGuest:
     incarnation: str | None
 
 
+@wire("guest incarnation", name="DiscardSaved")
 @dataclass(frozen=True, slots=True)
 class DiscardSaved:
     """Throw the guest's saved memory away: it can only start cold then."""
@@ -967,6 +1010,7 @@ class DiscardSaved:
     incarnation: str | None
 
 
+@wire("guest incarnation", name="ShutdownGuest")
 @dataclass(frozen=True, slots=True)
 class ShutdownGuest:
     """Ask the guest to shut down."""
@@ -975,6 +1019,7 @@ class ShutdownGuest:
     incarnation: str | None
 
 
+@wire("guest incarnation", name="StartGuest")
 @dataclass(frozen=True, slots=True)
 class StartGuest:
     """Power the guest on."""
@@ -983,6 +1028,7 @@ class StartGuest:
     incarnation: str | None
 
 
+@wire("mark", name="TaintNode")
 @dataclass(frozen=True, slots=True)
 class TaintNode:
     """Write taint and mark in one guarded write."""
@@ -990,6 +1036,7 @@ class TaintNode:
     mark: FenceMark
 
 
+@wire("pods", name="ClearPods")
 @dataclass(frozen=True, slots=True)
 class ClearPods:
     """Mark these pods failed and delete them, each guarded by UID and version."""
@@ -997,6 +1044,7 @@ class ClearPods:
     pods: tuple[PodView, ...]
 
 
+@wire("attachments", name="DeleteAttachments")
 @dataclass(frozen=True, slots=True)
 class DeleteAttachments:
     """Delete these attachments: only for a node whose object is gone."""
@@ -1004,6 +1052,7 @@ class DeleteAttachments:
     attachments: tuple[AttachmentView, ...]
 
 
+@wire("cordon", name="UntaintNode")
 @dataclass(frozen=True, slots=True)
 class UntaintNode:
     """Take taint and mark off and cordon, in one guarded write."""
@@ -1012,11 +1061,13 @@ class UntaintNode:
     """None: the node was cordoned by somebody else, and stays so."""
 
 
+@wire("", name="ForgetMark")
 @dataclass(frozen=True, slots=True)
 class ForgetMark:
     """Take off a mark whose taint an operator took off, once the node has booted again."""
 
 
+@wire("cordon", name="CordonNode")
 @dataclass(frozen=True, slots=True)
 class CordonNode:
     """Keep new pods off the node."""
@@ -1024,6 +1075,7 @@ class CordonNode:
     cordon: Cordon
 
 
+@wire("pods grace_s", name="EvictPods")
 @dataclass(frozen=True, slots=True)
 class EvictPods:
     """Ask the API to evict these pods, each guarded by its UID; budgets may refuse."""
@@ -1033,11 +1085,13 @@ class EvictPods:
     """How long each may take to end; None: as long as its own spec says."""
 
 
+@wire("", name="Uncordon")
 @dataclass(frozen=True, slots=True)
 class Uncordon:
     """Take off a cordon of ours."""
 
 
+@wire("text", name="Alarm")
 @dataclass(frozen=True, slots=True)
 class Alarm:
     """Tell people, once per incident and text."""

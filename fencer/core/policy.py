@@ -9,9 +9,10 @@ configuration refuses such a set.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum, auto
+from enum import StrEnum
 
 from fencer.core.maintenance import Window
+from fencer.core.wire import keys_of, wire
 
 SIGKILL_AFTER_S = 10.0
 """A power-off that QEMU ignores ends with SIGKILL.
@@ -28,55 +29,61 @@ ANSWER_S = 4.0
 class Mode(StrEnum):
     """What `watch` may start by itself."""
 
-    OBSERVE = auto()
+    OBSERVE = "observe"
     """Decide and report; write nothing."""
-    ARMED = auto()
+    ARMED = "armed"
 
 
 class PausedGuest(StrEnum):
     """What a paused guest means."""
 
-    STOP = auto()
-    TRUST = auto()
-    REFUSE = auto()
+    STOP = "stop"
+    TRUST = "trust"
+    REFUSE = "refuse"
 
 
 class SavedGuest(StrEnum):
     """What a guest with its memory on disk means."""
 
-    REFUSE = auto()
-    DISCARD = auto()
+    REFUSE = "refuse"
+    DISCARD = "discard"
 
 
 class UnresponsiveGuest(StrEnum):
     """What it means if a guest runs while its node is silent."""
 
-    REFUSE = auto()
-    STOP = auto()
+    REFUSE = "refuse"
+    STOP = "stop"
 
 
 class Remediation(StrEnum):
     """The most that other controllers of the cluster may ask for, by a FencerRemediation."""
 
-    IGNORE = auto()
-    PROVE = auto()
-    STOP = auto()
+    IGNORE = "ignore"
+    PROVE = "prove"
+    STOP = "stop"
 
 
 class ResumedGuest(StrEnum):
     """What to do when old memory comes back after a fence."""
 
-    ALARM = auto()
-    STOP = auto()
+    ALARM = "alarm"
+    STOP = "stop"
 
 
 class AfterStop(StrEnum):
     """What to do with a guest that fencer stopped, once its volumes are released."""
 
-    LEAVE = auto()
-    START = auto()
+    LEAVE = "leave"
+    START = "start"
 
 
+@wire(
+    "mode require_not_ready poll_s evidence_max_age_s lease_silent_s confirm_s paused_guest paused_for_s "
+    "saved_guest unresponsive_guest unresponsive_after_s resumed_guest after_stop remediation "
+    "lease_period_s unfence_renewals unfence_blind_s unfence_alarm_s settle_s clear_parallel clear_batch "
+    "max_fenced max_fenced_hosts power_window_s call_deadline_s stop_deadline_s killed_hold_s maintenance"
+)
 @dataclass(frozen=True, slots=True)
 class Policy:
     """How careful to be.
@@ -163,9 +170,9 @@ class Policy:
     def violations(self) -> tuple[str, ...]:
         """Name every inequality that these values break, each as a sentence with the values. Empty: none."""
         seconds = {
-            name: getattr(self, name)
-            for name in self.__dataclass_fields__
-            if name.endswith("_s") and name not in {"confirm_s", "lease_silent_s"}
+            key: getattr(self, field)
+            for field, key in keys_of(Policy).items()
+            if key.endswith("_s") and key not in {"confirm_s", "lease_silent_s"}
         }
         found = [
             f"{name} must be more than 0, not {value:g}" for name, value in seconds.items() if value <= 0

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum, auto
+from enum import StrEnum
 
 from fencer.core.policy import Policy, Remediation
+from fencer.core.wire import wire
 
 GROUP = "remediation.fencer.dev"
 """The API group of both kinds, `FencerRemediation` and `FencerRemediationTemplate`."""
@@ -28,12 +29,13 @@ REMEMBERED_S = 60.0
 class Strategy(StrEnum):
     """How far a request goes."""
 
-    PROVE = auto()
+    PROVE = "prove"
     """A guest that is off is proven off, and its node fenced. Its power is touched as the policy says."""
-    STOP = auto()
+    STOP = "stop"
     """A guest that runs unheard is stopped first, as by ``unresponsive_guest: stop``."""
 
 
+@wire("namespace name uid version node strategy asked_by problem waits deleting given_up adopted told")
 @dataclass(frozen=True, slots=True)
 class Request:
     """One FencerRemediation, as the API has it.
@@ -89,6 +91,7 @@ class Request:
         return f"FencerRemediation {self.namespace}/{self.name}{by}"
 
 
+@wire("succeeded reason message")
 @dataclass(frozen=True, slots=True)
 class Progress:
     """What the status of a request tells, as conditions ``Processing`` and ``Succeeded``.
@@ -125,6 +128,7 @@ class Asked:
     malformed: tuple[str, ...] = ()
 
 
+@wire("strategy by given_up reserved_by")
 @dataclass(frozen=True, slots=True)
 class Call:
     """What all that is asked amounts to for one node.

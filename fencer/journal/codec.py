@@ -1,6 +1,7 @@
 """An observation as bytes, and back: all that one decision knew, so that it can be made again.
 
-A field that came later has its default when an older journal is read; one that is gone is left out.
+The keys are those of `fencer.core.wire`. A field that came later has its default when an older journal is
+read; one that is gone is left out.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ def _text(value: Observation | Policy) -> str:
     kind: Any = type(value)
     carrier = _carrier(kind)(value=value)
     try:
-        return carrier.model_dump_json()
+        return carrier.model_dump_json(by_alias=True)
     except PydanticSerializationError:  # a name with half a character, which JSON can only have escaped
-        return json.dumps(carrier.model_dump(mode="json"))
+        return json.dumps(carrier.model_dump(mode="json", by_alias=True))
 
 
 def _read(kind: Hashable, text: str | bytes, what: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum, auto
+from enum import StrEnum
 from typing import Any, Protocol
 
 from fencer.core.model import Observation
@@ -18,21 +18,21 @@ UNKEPT = "unkept_bytes"
 class Kind(StrEnum):
     """What a row tells."""
 
-    SESSION = auto()
+    SESSION = "session"
     """An agent or a command begins: who, which version, under which policy."""
-    DECISION = auto()
+    DECISION = "decision"
     """A node's verdict or reason is another one; with all that was known then."""
-    INTENT = auto()
+    INTENT = "intent"
     """This is about to be done."""
-    ACTION = auto()
+    ACTION = "action"
     """This was done, or has failed."""
-    NOTICE = auto()
+    NOTICE = "notice"
     """What concerns no single node."""
-    COMMAND = auto()
+    COMMAND = "command"
     """A person asks for something, with their words."""
-    ENDED = auto()
+    ENDED = "ended"
     """How that ended."""
-    LOST = auto()
+    LOST = "lost"
     """So many rows could not be written."""
 
 

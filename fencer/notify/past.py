@@ -92,7 +92,11 @@ def _packed(message: Message) -> dict[str, Any]:
     return {
         "key": message.key,
         "occasion": message.occasion,
-        **{name: getattr(message, name)[:LONGEST_TEXT] for name in (*_ONE_LINE, "text")},
+        "about": message.about[:LONGEST_TEXT],
+        "title": message.title[:LONGEST_TEXT],
+        "reason": message.reason[:LONGEST_TEXT],
+        "guest": message.guest[:LONGEST_TEXT],
+        "text": message.text[:LONGEST_TEXT],
         "began": message.began.isoformat(),
         "at": message.at.isoformat(),
         "number": message.number,

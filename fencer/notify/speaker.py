@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum, auto
+from enum import Enum
 
 from fencer.core.election import DURATION_S, Seat, Tenure
 from fencer.notify.message import Message
@@ -17,11 +17,11 @@ enough after the message was made to tell it, too."""
 class Say(Enum):
     """What becomes of a message."""
 
-    TELL = auto()
+    TELL = 1
     """This agent sends it."""
-    KEEP = auto()
+    KEEP = 2
     """It is not clear yet whether another one does."""
-    TOLD = auto()
+    TOLD = 3
     """Another one has told it."""
 
 

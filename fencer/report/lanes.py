@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from fencer.core.model import FenceMark, Observation, PodView, PowerState, Reason, Verdict
 from fencer.core.pods import clearable, older_than_fence, to_release
 from fencer.core.text import count
+from fencer.core.wire import name_of
 from fencer.journal.incidents import NOTES
 from fencer.journal.rows import Entry, Kind
 from fencer.report.sights import Sight, Watch
@@ -53,7 +54,7 @@ TONES: dict[Verdict, Tone] = {
 }
 
 
-DEEDS: dict[str, tuple[str, str]] = {deed.__name__: words for deed, words in ACTIONS.items()}
+DEEDS: dict[str, tuple[str, str]] = {name_of(deed): words for deed, words in ACTIONS.items()}
 """An action's name in the journal → what it is called, and the words of its text that this makes needless."""
 
 

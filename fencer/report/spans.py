@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum, auto
+from enum import StrEnum
 
 from fencer.report.sights import Watch
 
@@ -13,12 +13,12 @@ from fencer.report.sights import Watch
 class Tone(StrEnum):
     """How a bar is painted: this only repeats what its words say."""
 
-    GOOD = auto()
-    WAITS = auto()
-    BAD = auto()
-    OFF = auto()
-    ACTS = auto()
-    UNKNOWN = auto()
+    GOOD = "good"
+    WAITS = "waits"
+    BAD = "bad"
+    OFF = "off"
+    ACTS = "acts"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from fencer.core.model import Outcome, Verdict
 from fencer.core.text import age, count
+from fencer.core.wire import dump_by_keys
 from fencer.journal.incidents import PROVED
 from fencer.journal.rows import Kind
 from fencer.report.lanes import DEEDS, deed_word
@@ -139,7 +140,7 @@ def _node(row: Sight) -> str:
 def _raw(row: Sight) -> str:
     if row.seen is None:
         return ""
-    text = as_json(asdict(row.seen))
+    text = as_json(dump_by_keys(row.seen))
     left = len(text) - LONGEST
     return text if left <= 0 else f"{text[:LONGEST]}\n… {left} more characters are in the journal"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import is_dataclass
 from datetime import datetime
 from typing import Any
 
@@ -17,15 +17,18 @@ from fencer.core.done import Done
 from fencer.core.model import (
     Action,
     Alarm,
+    AttachmentView,
     BindNode,
     Decision,
     Deed,
     ForgetMark,
     NodeView,
     Observation,
+    PodView,
     RecordDoubts,
 )
 from fencer.core.policy import Policy
+from fencer.core.wire import dump_by_keys, keys_of, name_of
 from fencer.errors import FencerError
 from fencer.journal.codec import policy_text
 from fencer.journal.rows import Journal, Kind, Row, text_of
@@ -191,14 +194,14 @@ def of_decision(seen: Observation, decision: Decision) -> dict[str, Any]:
         "text": decision_text(decision),
         "guest": str(decision.guest) if decision.guest else None,
         "ready": seen.node.ready,
-        "checks": [asdict(check) for check in decision.checks],
+        "checks": [dump_by_keys(check) for check in decision.checks],
         "actions": [action_word(action, ok=True) for action in decision.actions],
     }
 
 
 def plain(value: Action | Deed | Done) -> dict[str, Any]:
-    """Return an action, or what came of it, by its fields; pods and volumes by their names."""
-    return {"type": type(value).__name__, **_plain(value)}
+    """Return an action, or its result, by its keys; pods and volumes by their names."""
+    return {"type": name_of(type(value)), **_plain(value)}
 
 
 def _plain(value: Any) -> Any:
@@ -206,10 +209,10 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, dict):
         return {str(key): _plain(one) for key, one in value.items()}
-    if hasattr(value, "namespace"):  # a pod
+    if isinstance(value, PodView):
         return str(value)
-    if hasattr(value, "volume"):  # an attachment
+    if isinstance(value, AttachmentView):
         return value.volume
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if is_dataclass(value):
+        return {key: _plain(getattr(value, field)) for field, key in keys_of(type(value)).items()}
     return value

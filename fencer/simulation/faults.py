@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum, auto
+from enum import StrEnum
 
 from fencer.core.identity import swapped
 from fencer.core.model import PowerState
@@ -37,89 +37,89 @@ class What(StrEnum):
     """What happens, to a guest, its node, the endpoint, or the API."""
 
     # power of a guest
-    POWER_OFF = auto()
-    CRASH = auto()
-    SHUTDOWN = auto()
-    PAUSE = auto()
-    IO_ERROR = auto()
-    RESUME = auto()
-    SAVE = auto()
-    SAVE_TO_FILE = auto()
-    RESTORE = auto()
-    START = auto()
-    DELETE = auto()
-    REBOOT = auto()
-    PANIC = auto()
+    POWER_OFF = "power_off"
+    CRASH = "crash"
+    SHUTDOWN = "shutdown"
+    PAUSE = "pause"
+    IO_ERROR = "io_error"
+    RESUME = "resume"
+    SAVE = "save"
+    SAVE_TO_FILE = "save_to_file"
+    RESTORE = "restore"
+    START = "start"
+    DELETE = "delete"
+    REBOOT = "reboot"
+    PANIC = "panic"
     # its memory and its place
-    SNAPSHOT = auto()
-    REVERT = auto()
-    MIGRATE = auto()
-    MOVE_OUT = auto()
-    MOVE_OUT_LOCKED = auto()
-    UNLOCK = auto()
-    CLONE = auto()
-    BACK_UP = auto()
-    RESTORE_BACKUP = auto()
-    HA_RECOVER = auto()
+    SNAPSHOT = "snapshot"
+    REVERT = "revert"
+    MIGRATE = "migrate"
+    MOVE_OUT = "move_out"
+    MOVE_OUT_LOCKED = "move_out_locked"
+    UNLOCK = "unlock"
+    CLONE = "clone"
+    BACK_UP = "back_up"
+    RESTORE_BACKUP = "restore_backup"
+    HA_RECOVER = "ha_recover"
     # a guest that runs on
-    NIC_OFF = auto()
-    NIC_ON = auto()
-    KUBELET_STOP = auto()
-    KUBELET_START = auto()
+    NIC_OFF = "nic_off"
+    NIC_ON = "nic_on"
+    KUBELET_STOP = "kubelet_stop"
+    KUBELET_START = "kubelet_start"
     # the Node object
-    DELETE_NODE = auto()
-    REPLACE = auto()
-    LIE_UUID = auto()
-    FORGE_MARK = auto()
-    HOSTILE_NOTES = auto()
-    TAINT_BY_HAND = auto()
-    CORDON_BY_HAND = auto()
-    UNCORDON_BY_HAND = auto()
+    DELETE_NODE = "delete_node"
+    REPLACE = "replace"
+    LIE_UUID = "lie_uuid"
+    FORGE_MARK = "forge_mark"
+    HOSTILE_NOTES = "hostile_notes"
+    TAINT_BY_HAND = "taint_by_hand"
+    CORDON_BY_HAND = "cordon_by_hand"
+    UNCORDON_BY_HAND = "uncordon_by_hand"
     # a host (target: its name)
-    HOST_OFF = auto()
-    HOST_ON = auto()
-    HOST_CUT = auto()
-    HOST_JOINED = auto()
+    HOST_OFF = "host_off"
+    HOST_ON = "host_on"
+    HOST_CUT = "host_cut"
+    HOST_JOINED = "host_joined"
     # its power witness
-    WITNESS_SILENT = auto()
-    WITNESS_SAYS_ON = auto()
-    WITNESS_SAYS_OFF = auto()
-    WITNESS_TRUTHFUL = auto()
+    WITNESS_SILENT = "witness_silent"
+    WITNESS_SAYS_ON = "witness_says_on"
+    WITNESS_SAYS_OFF = "witness_says_off"
+    WITNESS_TRUTHFUL = "witness_truthful"
     # wrong answers of the endpoint about a guest
-    LIE_STOPPED = auto()
-    MISSING = auto()
-    UNSETTLED = auto()
-    CONFIG_MOVED = auto()
+    LIE_STOPPED = "lie_stopped"
+    MISSING = "missing"
+    UNSETTLED = "unsettled"
+    CONFIG_MOVED = "config_moved"
     # the daemon of an endpoint (target: its name)
-    DAEMON_RESTART = auto()
+    DAEMON_RESTART = "daemon_restart"
     # wrong answers of the endpoint (target: its name; none: the first) about all
-    ALL_STOPPED = auto()
-    HEARSAY = auto()
-    STALE = auto()
-    LATE = auto()
-    TOO_LATE = auto()
-    HANG = auto()
-    UNREACHABLE = auto()
-    DENIED = auto()
-    POWER_DENIED = auto()
-    STOP_RAISES = auto()
-    NO_QUORUM = auto()
-    TRUTHFUL = auto()
+    ALL_STOPPED = "all_stopped"
+    HEARSAY = "hearsay"
+    STALE = "stale"
+    LATE = "late"
+    TOO_LATE = "too_late"
+    HANG = "hang"
+    UNREACHABLE = "unreachable"
+    DENIED = "denied"
+    POWER_DENIED = "power_denied"
+    STOP_RAISES = "stop_raises"
+    NO_QUORUM = "no_quorum"
+    TRUTHFUL = "truthful"
     # the workloads
-    BUDGETS_LOOSENED = auto()
+    BUDGETS_LOOSENED = "budgets_loosened"
     # the API
-    API_DOWN = auto()
-    API_UP = auto()
-    API_LAGS = auto()
-    API_CAUGHT_UP = auto()
-    WATCH_SWALLOWED = auto()
+    API_DOWN = "api_down"
+    API_UP = "api_up"
+    API_LAGS = "api_lags"
+    API_CAUGHT_UP = "api_caught_up"
+    WATCH_SWALLOWED = "watch_swallowed"
     # fencer itself (target of the next three: which of its agents, like fencer-1)
-    AGENT_FROZEN = auto()
-    AGENT_KILLED = auto()
-    DISK_HANGS = auto()
+    AGENT_FROZEN = "agent_frozen"
+    AGENT_KILLED = "agent_killed"
+    DISK_HANGS = "disk_hangs"
     """The disk under its journal, for a while."""
-    FREEZE = auto()
-    TYPED = auto()
+    FREEZE = "freeze"
+    TYPED = "typed"
     """Somebody types a command of fencer, about the node of its target: see `fencer.simulation.crew`."""
 
 
@@ -130,7 +130,7 @@ OF_AGENTS = frozenset({What.AGENT_FROZEN, What.AGENT_KILLED, What.DISK_HANGS})
 class Cue(StrEnum):
     """What a fault of a script may wait for."""
 
-    TAINTED = auto()
+    TAINTED = "tainted"
     """The out-of-service taint is put on the node of its target."""
 
 

@@ -6,6 +6,7 @@ from copy import copy
 
 from fencer.core.done import Done
 from fencer.core.model import Alarm, Decision, Deed, NodeView, Reason, Verdict
+from fencer.core.wire import name_of
 from fencer.simulation.timeline import Timeline
 from fencer.wording.reasons import says
 from fencer.wording.verdicts import VERDICT_WORDS
@@ -61,7 +62,7 @@ class StageReporter:
     def acted(self, node: NodeView, action: Deed, done: Done) -> None:
         """Tell an action."""
         text = f"ALARM: {done}" if isinstance(action, Alarm) else str(done)
-        data = {"action": type(action).__name__, "ok": done.ok, **self.who}
+        data = {"action": name_of(type(action)), "ok": done.ok, **self.who}
         self._timeline.tell("fencer", node.name, "acted", text, **data)
 
     def said(self, text: str, *, warning: bool) -> None:

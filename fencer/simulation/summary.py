@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fencer.core.wire import wire
 
+
+@wire("node fenced refused_reason pods_moved seconds_to_fence seconds_to_recover seconds_to_unfence")
 @dataclass(frozen=True, slots=True)
 class IncidentSummary:
     """One incident of a story, in seconds from its beginning; None: it did not come to that.
@@ -22,6 +25,7 @@ class IncidentSummary:
     seconds_to_unfence: float | None
 
 
+@wire("words done text")
 @dataclass(frozen=True, slots=True)
 class CommandSummary:
     """What became of a command that somebody typed.
@@ -49,6 +53,11 @@ class CommandSummary:
         return f"{self.words.split()[0]} {'refused' if self.text.startswith('refused') else 'failed'}"
 
 
+@wire(
+    "scenario alone seed fenced refused_reason pods_moved pods_stuck pods_down evicts_nobody "
+    "foreign_taint seconds_to_fence seconds_to_recover double_writers resumable_hazards breaches "
+    "as_expected duration_s incidents commands most_down"
+)
 @dataclass(frozen=True, slots=True)
 class Summary:
     """How a story ended.

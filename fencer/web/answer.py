@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum, auto
+from enum import StrEnum
 
 from fencer.core.model import Judged, Reason
 from fencer.core.policy import Policy
@@ -38,10 +38,10 @@ IF_NOT_READY = frozenset({Condition.UNPROTECTED, Condition.BLIND})
 class Tone(StrEnum):
     """What a colour repeats, the worst first."""
 
-    BAD = auto()
-    DOUBTFUL = auto()
-    AT_WORK = auto()
-    GOOD = auto()
+    BAD = "bad"
+    DOUBTFUL = "doubtful"
+    AT_WORK = "at_work"
+    GOOD = "good"
 
 
 TONES: dict[Condition, Tone] = {

@@ -17,6 +17,7 @@ from fencer.core.done import Done, Tainted
 from fencer.core.model import Decision, Deed, NodeView, Reason, Verdict
 from fencer.core.policy import Policy
 from fencer.core.text import printable
+from fencer.core.wire import name_of
 from fencer.ports.runtime import Sight
 from fencer.web.snapshot import Durations, EndpointSeen, Phase, Result, Snapshot, Step
 from fencer.wording.conditions import AT_EASE
@@ -92,7 +93,7 @@ class Board:
         self._errors: dict[str, str] = {}
         self._answered: dict[str, tuple[float, datetime]] = {}
         self._passes = Counter(dict.fromkeys(Result, 0))
-        self._actions = Counter({(one.__name__, how): 0 for one in ACTIONS for how in (DONE, FAILED)})
+        self._actions = Counter({(name_of(one), how): 0 for one in ACTIONS for how in (DONE, FAILED)})
         self._refusals: Counter[Reason] = Counter()
         self._durations = {phase: Durations() for phase in Phase}
         self._ends: datetime | None = None
@@ -153,7 +154,7 @@ class Board:
         loud = not done.ok or isinstance(done, Tainted) or is_alarming(action)
         with self._lock:
             self._alive_s = now_s
-            self._actions[type(action).__name__, DONE if done.ok else FAILED] += 1
+            self._actions[name_of(type(action)), DONE if done.ok else FAILED] += 1
             case = self._cases.setdefault(node.uid, _Case())
             if isinstance(done, Tainted):
                 case.tainted_s, case.cleared_s = now_s, None

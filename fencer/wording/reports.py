@@ -21,6 +21,7 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.text import age, count
+from fencer.core.wire import name_of
 from fencer.wording.conditions import AT_EASE
 from fencer.wording.events import ACTIONS, NO_CASE
 from fencer.wording.reasons import TEXTS, change, says
@@ -166,4 +167,4 @@ def links(action: Deed, done: Done) -> bool:
 
 def action_word(action: Deed, *, ok: bool) -> str:
     """Return an action as Kubernetes writes reasons: ``TaintNode``, ``TaintNodeFailed``."""
-    return type(action).__name__ + ("" if ok else "Failed")
+    return name_of(type(action)) + ("" if ok else "Failed")

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from fencer.config.settings import (
 from fencer.core.identity import Admission, Rules
 from fencer.core.maintenance import Window
 from fencer.core.policy import Mode, PausedGuest, Policy
+from fencer.core.wire import keys_of
 from fencer.errors import ConfigError
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.notify.settings import (
@@ -292,8 +293,10 @@ def test_a_thousand_problems_are_counted_not_listed(problems_of):
     assert problems[-1] == "config.yaml: and 900 more"
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Policy) if field.name != "maintenance"])
-def test_every_field_of_the_policy_arrives(load_text, name):
+@pytest.mark.parametrize(
+    ("field", "name"), [(field, key) for field, key in keys_of(Policy).items() if key != "maintenance"]
+)
+def test_every_field_of_the_policy_arrives(load_text, field, name):
     other = {
         "mode": Mode.OBSERVE,
         "require_not_ready": False,
@@ -308,7 +311,7 @@ def test_every_field_of_the_policy_arrives(load_text, name):
         "clear_parallel": 4,
         "max_fenced": 7,
     }.get(name, 77)
-    expected = replace(Policy(mode=Mode.ARMED), **{name: other})
+    expected = replace(Policy(mode=Mode.ARMED), **{field: other})
     assert expected != Policy(mode=Mode.ARMED)
     line = f"  {name}: {str(other).lower()}\n"
     text = VALID.replace("armed", "observe") if name == "mode" else f"{VALID}policy:\n{line}"

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from fencer.config.policy_section import PolicySection
 from fencer.config.schema import File, json_schema, sections_at
 from fencer.core.policy import Mode, Policy
+from fencer.core.wire import keys_of
 from tests.config.samples import keys
 
 EVERY_KEY = [pytest.param(field, id=".".join(map(str, place))) for place, field in keys()]
@@ -19,11 +20,13 @@ APART = {"mode", "maintenance"}
 
 
 def test_the_policy_of_the_file_is_that_of_the_core_without_what_stands_apart():
-    assert set(PolicySection.model_fields) == {field.name for field in fields(Policy)} - APART
+    assert set(PolicySection.model_fields) == {*keys_of(Policy).values()} - APART
 
 
 def test_the_defaults_of_the_file_are_those_of_the_core():
-    defaults = {field.name: field.default for field in fields(Policy) if field.name not in APART}
+    keys_by_field = keys_of(Policy)
+    defaults = {keys_by_field[field.name]: field.default for field in fields(Policy)}
+    defaults = {key: default for key, default in defaults.items() if key not in APART}
     assert MISSING not in defaults.values()
     assert {name: field.default for name, field in PolicySection.model_fields.items()} == defaults
     assert PolicySection().policy(Mode.ARMED) == Policy(mode=Mode.ARMED)

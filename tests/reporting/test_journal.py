@@ -18,6 +18,7 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.policy import Mode, Policy
+from fencer.core.wire import name_of
 from fencer.errors import HypervisorUnreachable
 from fencer.journal.codec import policy_from
 from fencer.journal.rows import Kind
@@ -164,7 +165,7 @@ def test_what_was_done_is_kept_by_its_facts(journal, kept, action, done, facts):
     journal.judged(SEEN, REFUSED)
     journal.acted(NODE, action, done)
     body = bodies(kept)[-1]
-    assert (body["ok"], body["text"], body["done"]["type"]) == (done.ok, str(done), type(done).__name__)
+    assert (body["ok"], body["text"], body["done"]["type"]) == (done.ok, str(done), name_of(type(done)))
     assert facts.items() <= body["done"].items()
     assert kept.rows[-1].incident == "5a5ca47e"
 

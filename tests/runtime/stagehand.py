@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from fencer.core.policy import Mode, Policy
+from fencer.core.wire import name_of
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape, Simulation
@@ -49,7 +50,7 @@ class Notebook:
         self.decided_.append((node.name, decision.verdict, decision.reason))
 
     def acted(self, node, action, done):
-        self.acted_.append((node.name, type(action).__name__, done.ok, str(done)))
+        self.acted_.append((node.name, name_of(type(action)), done.ok, str(done)))
 
     def said(self, text, *, warning):
         self.said_.append((text, warning))

@@ -10,7 +10,7 @@ import pytest
 
 from fencer.core.election import CLUSTER_LEASE
 from fencer.core.ledger import read_ledger, written
-from fencer.core.model import Reason, TaintNode
+from fencer.core.model import Reason
 from fencer.core.policy import SavedGuest, UnresponsiveGuest
 from fencer.errors import ClusterUnreachable, HypervisorDenied, HypervisorUnreachable
 from fencer.runtime.lanes import ALTOGETHER, Lanes
@@ -143,7 +143,7 @@ def test_a_power_off_that_hangs_keeps_no_other_from_being_fenced():
         stage.run(1)
     took_s = fenced_after_s(stage, [victim])[victim]
     assert took_s < 14.0
-    tainted = [entry for entry in stage.notes.acted_ if entry[1] == TaintNode.__name__]
+    tainted = [entry for entry in stage.notes.acted_ if entry[1] == "TaintNode"]
     assert [entry[0] for entry in tainted][:1] == [victim]
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from fencer.core.done import Happened
-from fencer.core.model import Decision, Reason, TaintNode, Uncordon, Verdict
+from fencer.core.model import Decision, Reason, Uncordon, Verdict
 from fencer.core.policy import Policy
 from fencer.web.board import RECENT_KEPT, STEPS_KEPT
 from fencer.web.snapshot import BUCKETS_S, Durations, Phase, Result
@@ -127,7 +127,7 @@ def test_actions_are_counted_by_what_came_of_them():
     board.acted(node(), Uncordon(), Happened("409", ok=False))
     actions = board.snapshot().actions
     assert (actions["Uncordon", "done"], actions["Uncordon", "failed"]) == (1, 2)
-    assert actions[TaintNode.__name__, "done"] == 0, "whoever computes a rate needs the zero before"
+    assert actions["TaintNode", "done"] == 0, "whoever computes a rate needs the zero before"
 
 
 def test_what_is_kept_does_not_grow():

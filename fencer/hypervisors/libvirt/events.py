@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
-from enum import Enum, auto
+from enum import Enum
 
 from fencer.core.model import PowerState
 from fencer.hypervisors.libvirt.parse import PowerReading, Saved
@@ -46,15 +46,15 @@ _LOST_WORDS = (
 class Left(Enum):
     """Where a guest's memory went; the guest's end here does not end that memory."""
 
-    MOVED = auto()
-    SAVED = auto()
+    MOVED = 1
+    SAVED = 2
 
 
 class _Midway(Enum):
     """Where a run that stands still comes from, or goes to."""
 
-    MIGRATION = auto()
-    RESTORE = auto()
+    MIGRATION = 1
+    RESTORE = 2
 
 
 @dataclass(slots=True)
