@@ -103,10 +103,8 @@ def _not_fenced(incident: Incident, rows: Sequence[Sight]) -> str:
     if incident.refusal is not None:
         text = str(incident.refusal.body.get("text", ""))
         why, _, change = text.partition("; what would change this: ")
-        refused = adjective_of(Verdict.REFUSE)
-        return f"Fencing was {refused}: {why}." + (
-            f" What would have changed that: {change}." if change else ""
-        )
+        otherwise = f" What would have changed that: {change}." if change else ""
+        return f"Fencing was {adjective_of(Verdict.REFUSE)}: {why}.{otherwise}"
     if incident.deeds:
         deeds = dict.fromkeys(map(_deed, incident.deeds))
         more = len(deeds) - MOST_DEEDS

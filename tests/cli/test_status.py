@@ -254,7 +254,11 @@ def test_old_memory_of_a_fenced_node_is_an_alarm_in_table_and_data():
     said, told = lab.run("status").output, data(lab)
     assert "3 nodes: 2 healthy, 1 in alarm" in said
     assert rows(said)[0] == "k8s-2"
-    assert (told["summary"]["in_alarm"], told["summary"]["fenced"], told["nodes"][0]["fenced"]) == (1, 0, True)
+    assert (told["summary"]["in_alarm"], told["summary"]["fenced"], told["nodes"][0]["fenced"]) == (
+        1,
+        0,
+        True,
+    )
 
 
 def test_a_taint_that_somebody_forgot_is_told_of_a_healthy_node():
