@@ -14,12 +14,13 @@ import importlib
 import importlib.abc
 import importlib.util
 import os
+import signal
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -30,16 +31,24 @@ import hypothesis
 import pytest
 
 from tests.long.mutants.faults import Fault
-from tests.long.mutants.forks import BROKEN, Tell, end_with, heard_from, in_fork, tell_through_a_pipe
+from tests.long.mutants.forks import Tell, end_with, heard_from, in_fork, tell_through_a_pipe
 
 PATIENCE = 5
-"""A trial takes so many times what its tests take without a fault, and `PATIENCE_S`, before it is given up: a
-fault that hangs is found."""
+"""A trial may use this many times the CPU time that its tests take without a fault, and `PATIENCE_S` more. A
+fault that uses more is found: it loops."""
 PATIENCE_S = 20
+WAIT = 4
+"""A trial may last this many times its CPU time. One that lasts longer waits for something, or the machine is
+busy: the runner tries it again. A fault that makes its tests wait twice is found."""
 
 _FOUND = 1
-"""Exit code of a trial, besides 0: not found; and that of `end_with`."""
-_QUIET = ("-q", "-s", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "-p", "no:rerunfailures")
+"""Exit code of a trial, besides 0 (not found) and `forks.BROKEN`."""
+_SHOW_THE_FAULT = {signal.SIGPROF, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE}
+"""Signals that end a trial because of its fault: a loop, or a crash. Any other signal comes from outside."""
+_QUIET = (
+    *("-q", "-s", "--assert=plain"),
+    *("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "-p", "no:rerunfailures"),
+)
 _USUAL = ("-o", "addopts=", "--import-mode=importlib", "--strict-markers", "-m", "not (e2e or libvirt)")
 
 
@@ -86,6 +95,10 @@ class AlreadyFailing(Exception):
     """The tests fail, or are none, without any fault."""
 
 
+class NotTried(Exception):
+    """A trial ended in a way that shows nothing about its fault."""
+
+
 class Runner:
     """Faults, and the tests that are to find them.
 
@@ -111,6 +124,7 @@ class Runner:
 
         Raises:
             AlreadyFailing: Some fail without any fault.
+            NotTried: A trial ended in a way that shows nothing about its fault.
         """
         told = in_fork(lambda: self._first_pass(faults))
         if isinstance(told, str):
@@ -122,7 +136,7 @@ class Runner:
             with suppress(ImportError):
                 importlib.import_module(name)
         if left:
-            self._check_reloading(measured.took_s)
+            self._check_reloading([faults[index] for index in left], measured)
         return list(self._survivors((faults[index] for index in left), measured, self._reloaded))
 
     def _first_pass(self, faults: Sequence[Fault]) -> tuple[Measured, list[int]] | str:
@@ -137,63 +151,120 @@ class Runner:
         self, faults: Iterable[Fault], measured: Measured, trial: Callable[[Fault, Sequence[str], Tell], int]
     ) -> Iterator[Fault]:
         """Try faults, so many at a time, and return those that are not found, in any order."""
-        running: dict[int, tuple[Fault, int]] = {}
-        for fault in faults:
-            if len(running) == self.jobs:
-                yield from self._ended(running, measured)
-            tests = measured.tests_for(fault)
-            patience_s = measured.patience_s(tests)
-            told, tell = tell_through_a_pipe()
-            sys.stdout.flush()
-            pid = os.fork()
-            if not pid:
-                end_with(lambda fault=fault, tests=tests, tell=tell: trial(fault, tests, tell), patience_s)
-            os.close(tell.pipe)
-            running[pid] = fault, told
-        while running:
-            yield from self._ended(running, measured)
+        running: dict[int, _Running] = {}
+        waiting = deque((fault, 0) for fault in faults)
+        while waiting or running:
+            if waiting and len(running) < self.jobs:
+                fault, waited = waiting.popleft()
+                tests = measured.tests_for(fault)
+                cpu_s = measured.patience_s(tests)
+                told, tell = tell_through_a_pipe()
+                sys.stdout.flush()
+                pid = os.fork()
+                if not pid:
+                    end_with(
+                        lambda fault=fault, tests=tests, tell=tell: trial(fault, tests, tell),
+                        cpu_s,
+                        WAIT * cpu_s,
+                    )
+                os.close(tell.pipe)
+                running[pid] = _Running(fault, told, waited)
+                continue
+            pid, status = os.wait()
+            ended = running.pop(pid)
+            for test in heard_from(ended.pipe):
+                measured.found_by(test, ended.fault)
+            if _lasted_too_long(status) and not ended.waited:
+                waiting.append((ended.fault, 1))
+                continue
+            found = _found(status, ended.fault)
+            self._say(ended.fault, found)
+            if not found:
+                yield ended.fault
 
-    def _ended(self, running: dict[int, tuple[Fault, int]], measured: Measured) -> Iterator[Fault]:
-        pid, status = os.wait()
-        fault, told = running.pop(pid)
-        for test in heard_from(told):
-            measured.found_by(test, fault)
-        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == BROKEN:
-            raise RuntimeError(f"could not be tried: {fault}")
-        self._say(fault, status != 0)
-        if status == 0:
-            yield fault
+    def _check_reloading(self, faults: Sequence[Fault], measured: Measured) -> None:
+        """Load modules and run the tests as a trial does, but without a fault.
 
-    def _check_reloading(self, tests: Iterable[str]) -> None:
-        """Run the tests in a new process without a fault: what fails there would count as a fault found.
+        What fails here would fail in every trial, and count as found. Each module is loaded first once: some
+        may load only after others.
 
         Raises:
-            AlreadyFailing: Some fail.
+            AlreadyFailing: A module cannot be loaded, or a test fails.
         """
-        code = in_fork(lambda: self._tested_again(None, [*tests], lambda _test: None))
+        by_path = {fault.path: fault for fault in faults}
+        unchanged = [replace(fault, edit=(0, 0, "")) for fault in by_path.values()]
+        for fault in unchanged:
+            if why := in_fork(lambda fault=fault: self._load_again(fault)):
+                raise AlreadyFailing(f"without any fault, {fault.path} cannot be loaded first: {why}")
+        code = in_fork(
+            lambda: (
+                self._load_again(unchanged[0]) or self._tested_again([*measured.took_s], lambda _test: None)
+            )
+        )
         if code != 0:
-            raise AlreadyFailing(f"without any fault, but with all modules loaded again, pytest ends with {code}")
+            raise AlreadyFailing(f"without any fault, but with modules loaded again, pytest ends with {code}")
 
     def _reloaded(self, fault: Fault, tests: Sequence[str], tell: Tell) -> int:
+        if self._load_again(fault):
+            return _FOUND
         try:
-            return _FOUND if self._tested_again(fault, tests, tell) else 0
+            code = self._tested_again(tests, tell)
         except Exception:  # noqa: BLE001 - a fault may raise anything where pytest loads fencer's plugin
             return _FOUND
+        # Where a fault leaves no test to run, no test has found it.
+        return 0 if code in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED} else _FOUND
 
-    def _tested_again(self, fault: Fault | None, tests: Sequence[str], tell: Callable[[str], None]) -> int:
-        """Load all of the project again, and run the tests.
+    def _load_again(self, fault: Fault) -> str:
+        """Forget all of the project, and load the module with the fault; return why it cannot be loaded.
 
-        The module with the fault comes first: pytest loads fencer as a plugin, by a finder of its own that goes
-        before all others.
+        This comes before pytest starts: pytest loads fencer as a plugin, by a finder that goes before all others.
         """
         for name in [name for name in sys.modules if name.partition(".")[0] in {"fencer", "tests"}]:
             del sys.modules[name]
-        if fault is not None:
-            loader = _Loader(self.root, fault)
-            sys.meta_path.insert(0, loader)
+        loader = _Loader(self.root, fault)
+        sys.meta_path.insert(0, loader)
+        try:
             importlib.import_module(loader.name)
+        except Exception as error:  # noqa: BLE001 - a fault may raise anything
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def _tested_again(self, tests: Sequence[str], tell: Callable[[str], None]) -> int:
+        """Run the tests after `_load_again`, and return pytest's exit code."""
         files = sorted({test.partition("::")[0] for test in tests})
         return int(pytest.main([*_QUIET, *_USUAL, "-x", *files], plugins=[_Chosen(tests, tell)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A trial that runs.
+
+    Attributes:
+        fault: What is tried.
+        pipe: Where the trial reports which test found it.
+        waited: How many trials of this fault have lasted too long.
+    """
+
+    fault: Fault
+    pipe: int
+    waited: int
+
+
+def _lasted_too_long(status: int) -> bool:
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
+
+
+def _found(status: int, fault: Fault) -> bool:
+    """Whether a trial found its fault, by how its process ended.
+
+    Raises:
+        NotTried: The runner has a defect, or another process killed the trial.
+    """
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) in {0, _FOUND}:
+        return os.WEXITSTATUS(status) == _FOUND
+    if _lasted_too_long(status) or (os.WIFSIGNALED(status) and os.WTERMSIG(status) in _SHOW_THE_FAULT):
+        return True
+    raise NotTried(f"the trial ended with {os.waitstatus_to_exitcode(status)}: {fault}")
 
 
 class _AfterCollection:
@@ -224,11 +295,20 @@ class _AfterCollection:
         gc.freeze()  # what is shared with the trials stays shared
         inside = {index: fault for index, fault in enumerate(self._faults) if fault.function}
         trial = _Trial(session, self._items, functions, self._runner.root)
+        if inside and (failed := in_fork(lambda: self._tried_without_fault(trial))):
+            self.why = f"without any fault, {failed} fails the second time it runs in one process"
+            return True
         found = list(self._runner._survivors(inside.values(), self.measured, trial))
         self.left = [
             index for index, fault in enumerate(self._faults) if not fault.function or fault in found
         ]
         return True
+
+    def _tried_without_fault(self, trial: _Trial) -> str:
+        """Run all tests again, as a trial does; return the first that fails: it would find every fault."""
+        failed: list[str] = []
+        trial(None, sorted(self._items, key=lambda test: self.measured.took_s[test]), failed.append)
+        return "".join(failed)
 
     def _measure(self, session: pytest.Session) -> None:
         """Run each test once, and note which lines it runs."""
@@ -260,12 +340,9 @@ class _Trial:
     ) -> None:
         self._session, self._items, self._functions, self._root = session, items, functions, root
 
-    def __call__(self, fault: Fault, tests: Sequence[str], tell: Tell) -> int:
-        path = str(self._root / fault.path)
-        code = compile(fault.source(self._root), path, "exec", dont_inherit=True)
-        changed = {inner.co_qualname: inner for inner in _codes(code)}
-        for function in self._functions.get((path, fault.function), ()):
-            function.__code__ = changed[fault.function]
+    def __call__(self, fault: Fault | None, tests: Sequence[str], tell: Callable[[str], None]) -> int:
+        if fault is not None:
+            self._put(fault)
         for test in tests:
             item = self._items[test]
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
@@ -274,12 +351,28 @@ class _Trial:
                 return _FOUND
         return 0
 
+    def _put(self, fault: Fault) -> None:
+        path = str(self._root / fault.path)
+        code = compile(fault.source(self._root), path, "exec", dont_inherit=True)
+        changed = [inner for inner in _codes(code) if inner.co_qualname == fault.function]
+        if len(changed) > 1:  # a getter and its setter, say: the trial with the module loaded again is exact
+            return
+        for function in self._functions.get((path, fault.function), ()):
+            function.__code__ = changed[0]
+
 
 class _Chosen:
-    """A plugin of pytest: some tests, in this order."""
+    """A plugin of pytest: some tests, in this order.
 
-    def __init__(self, tests: Sequence[str], tell: Tell) -> None:
-        self._order = {test: index for index, test in enumerate(tests)}
+    A fault in a table changes the parameters of tests that are made from that table, and so their names. All
+    parameters of a chosen test run.
+    """
+
+    def __init__(self, tests: Sequence[str], tell: Callable[[str], None]) -> None:
+        self._order: dict[str, int] = {}
+        for index, test in enumerate(tests):
+            for name in (test, _without_parameters(test)):
+                self._order.setdefault(name, index)
         self._tell = tell
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -294,9 +387,13 @@ class _Chosen:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Leave out all others."""
+        places = {item: self._place(item.nodeid) for item in items}
         items[:] = sorted(
-            (item for item in items if item.nodeid in self._order), key=lambda item: self._order[item.nodeid]
+            (item for item in items if places[item] is not None), key=lambda item: places[item] or 0
         )
+
+    def _place(self, test: str) -> int | None:
+        return self._order.get(test, self._order.get(_without_parameters(test)))
 
 
 class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -319,6 +416,10 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Run the changed text."""
         exec(compile(self._source, str(self._path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - a mutant is there to be run
+
+
+def _without_parameters(test: str) -> str:
+    return test.partition("[")[0]
 
 
 def _without_chance() -> None:
