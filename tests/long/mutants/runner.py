@@ -217,7 +217,7 @@ class Runner:
     def _load_again(self, fault: Fault) -> str:
         """Forget all of the project, and load the module with the fault; return why it cannot be loaded.
 
-        This comes before pytest starts: pytest loads fencer as a plugin, by a finder that goes before all others.
+        This comes before pytest starts: pytest loads fencer as a plugin, by a finder of its own.
         """
         for name in [name for name in sys.modules if name.partition(".")[0] in {"fencer", "tests"}]:
             del sys.modules[name]
