@@ -119,7 +119,8 @@ class TestHosts:
 
     def test_a_node_whose_host_is_unknown_adds_no_host(self):
         """A wrong number of hosts would move the brake, which is half of them by default."""
-        assert summed(fenced_node("a", "pve1"), fenced_node("b", None), replace(NODE, binding=None)).hosts == 1
+        nodes = (fenced_node("a", "pve1"), fenced_node("b", None), replace(NODE, binding=None))
+        assert summed(*nodes).hosts == 1
 
     def test_a_mark_that_does_not_belong_to_the_taint_names_no_host(self):
         """The taint may be an administrator's: each such node counts for itself."""
