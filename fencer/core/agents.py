@@ -148,7 +148,7 @@ def policy_hash(policy: Policy) -> str:
         policy: The rules.
     """
     rules = {key: value for key, value in asdict(policy).items() if key != "mode"}
-    text = json.dumps(rules, sort_keys=True, default=str)
+    text = json.dumps(rules, sort_keys=True)
     return hmac.digest(b"fencer policy", text.encode(), "sha256").hex()[:_HASH_LENGTH]
 
 
@@ -175,7 +175,7 @@ def _counts(text: str, utc: str) -> bool:
         if len(text.encode()) > LONGEST:
             return False
         passed_utc = json.loads(text)["passed"]
-        return isinstance(passed_utc, str) and -SKEW_S <= seconds_between(passed_utc, utc) < KEPT_S
+        return -SKEW_S <= seconds_between(passed_utc, utc) < KEPT_S
     except (ValueError, KeyError, TypeError, RecursionError):
         return False
 
