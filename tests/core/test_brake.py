@@ -147,5 +147,6 @@ class TestHosts:
         assert decision.objection.seen == (
             "2 of 4 hosts within an hour; max_fenced_hosts allows 2, half of the hosts"
         )
+        assert "a higher `max_fenced_hosts`" in decision.objection.needs
         wider = replace(ARMED, max_fenced_hosts=3)
         assert any(isinstance(action, TaintNode) for action in decide(seen, wider).actions)

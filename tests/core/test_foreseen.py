@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.decide import decide
 from fencer.core.foreseen import refusal, waits_for_others
 from fencer.core.model import (
     Candidate,
@@ -61,6 +62,16 @@ def test_a_paused_guest_that_may_not_be_stopped_is_said_before_its_pause_is_wait
 
 def test_a_running_guest_may_stop_meanwhile():
     assert refusal(in_state(PowerState.RUNNING, intent=Intent.FENCE, close=True), ARMED) is None
+
+
+def test_a_planned_shutdown_whose_guest_is_not_proven_yet_waits_for_that():
+    """The same reason refuses a fence, because there no renewal will prove it."""
+    young = node(binding=None, lease_age_s=3.0, ready=True, not_ready_s=None)
+    runs = GuestHistory(run(PowerState.RUNNING, renewals_at_start=5))
+    seen = in_state(PowerState.RUNNING, intent=Intent.SHUTDOWN, node=young, history=runs, close=True)
+    decision = decide(seen, ARMED)
+    assert (decision.verdict, decision.reason) == (Verdict.WAIT, Reason.BINDING_UNPROVEN)
+    assert refusal(seen, ARMED) is None
 
 
 def test_a_persons_word_goes_past_the_brake():
