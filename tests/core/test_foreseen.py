@@ -98,6 +98,7 @@ def test_a_note_that_is_due_is_written_first_and_all_judged_anew():
         (Verdict.FENCED, Reason.CLEARING_PODS, False),
         (Verdict.WAIT, Reason.LEASE_UNSEEN, True),
         (Verdict.REFUSE, Reason.OLD_MEMORY, True),
+        (Verdict.REFUSE, Reason.GUEST_REPLACED, True),
         (Verdict.WAIT, Reason.NOT_HELD, False),
     ],
 )

@@ -36,8 +36,8 @@ from tests.long.mutants.forks import Tell, end_with, heard_from, in_fork, tell_t
 PATIENCE = 5
 """A trial may use this many times the CPU time that its tests take without a fault, and `PATIENCE_S` more. A
 fault that uses more is found: it loops."""
-PATIENCE_S = 20
-WAIT = 4
+PATIENCE_S = 5
+WAIT = 10
 """A trial may last this many times its CPU time. One that lasts longer waits for something, or the machine is
 busy: the runner tries it again. A fault that makes its tests wait twice is found."""
 
@@ -58,25 +58,34 @@ class Measured:
 
     Attributes:
         ran_by: The tests that run a line, by file and line.
+        loading: The lines that run before any test: while modules are loaded and tests are collected.
         took_s: What each test takes.
         modules: What was imported for them, besides the project's own.
         finds: How many faults of a function, and of a module, each test has found so far.
     """
 
     ran_by: dict[tuple[str, int], set[str]] = field(default_factory=dict)
+    loading: set[tuple[str, int]] = field(default_factory=set)
     took_s: dict[str, float] = field(default_factory=dict)
     modules: list[str] = field(default_factory=list)
     finds: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
-    def tests_for(self, fault: Fault) -> list[str]:
+    def tests_for(self, fault: Fault, *, again: bool) -> list[str]:
         """Return the tests that may find a fault, the likeliest first; all, if it is there from the start.
 
-        So is what no test runs: a function may be called when a module is loaded.
+        So may any test find one in a line that runs before the tests, if all modules are loaded again.
+
+        Args:
+            fault: What is tried.
+            again: All modules are loaded again.
         """
-        found: set[str] = set()
-        if fault.function:
-            found = found.union(*(self.ran_by.get((fault.path, line), ()) for line in fault.lines))
-        return sorted(found or self.took_s, key=lambda test: (*self._finds_less(fault, test), test))
+        lines = [(fault.path, line) for line in fault.lines] if fault.function else []
+        found: set[str] = set().union(*(self.ran_by.get(line, ()) for line in lines))
+        every = not found or (again and not self.loading.isdisjoint(lines))
+        return sorted(
+            self.took_s if every else found,
+            key=lambda test: (test not in found, *self._finds_less(fault, test), test),
+        )
 
     def _finds_less(self, fault: Fault, test: str) -> tuple[int, int, float]:
         in_function, in_module = (self.finds[fault.path, name, test] for name in (fault.function, ""))
@@ -137,18 +146,24 @@ class Runner:
                 importlib.import_module(name)
         if left:
             self._check_reloading([faults[index] for index in left], measured)
-        return list(self._survivors((faults[index] for index in left), measured, self._reloaded))
+        return list(self._survivors((faults[index] for index in left), measured, self._reloaded, again=True))
 
     def _first_pass(self, faults: Sequence[Fault]) -> tuple[Measured, list[int]] | str:
         """Collect and measure the tests, and try what can be tried on what they loaded; in a fork."""
         plugin = _AfterCollection(self, faults)
+        plugin.watch_loading()
         code = pytest.main([*_QUIET, *_USUAL, *self.tests], plugins=[plugin])
         if plugin.left is None:
             return plugin.why or f"pytest ended with exit code {code}: see its output"
         return plugin.measured, plugin.left
 
     def _survivors(
-        self, faults: Iterable[Fault], measured: Measured, trial: Callable[[Fault, Sequence[str], Tell], int]
+        self,
+        faults: Iterable[Fault],
+        measured: Measured,
+        trial: Callable[[Fault, Sequence[str], Tell], int],
+        *,
+        again: bool,
     ) -> Iterator[Fault]:
         """Try faults, so many at a time, and return those that are not found, in any order."""
         running: dict[int, _Running] = {}
@@ -156,7 +171,7 @@ class Runner:
         while waiting or running:
             if waiting and len(running) < self.jobs:
                 fault, waited = waiting.popleft()
-                tests = measured.tests_for(fault)
+                tests = measured.tests_for(fault, again=again)
                 cpu_s = measured.patience_s(tests)
                 told, tell = tell_through_a_pipe()
                 sys.stdout.flush()
@@ -276,6 +291,7 @@ class _AfterCollection:
         self.why = ""
         self._runner, self._faults = runner, faults
         self._items: dict[str, pytest.Item] = {}
+        self._loading = self._watch()
 
     def pytest_sessionstart(self) -> None:
         """The first wrong example will do."""
@@ -284,6 +300,10 @@ class _AfterCollection:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Instead of running the tests once."""
+        self._loading.stop()
+        data = self._loading.get_data()
+        for path in data.measured_files():
+            self.measured.loading |= {(self._name(path), line) for line in data.lines(path) or ()}
         self._items = {item.nodeid: item for item in session.items}
         own = ("fencer", "tests", "test_", "conftest", "__")
         self.measured.modules = [name for name in sys.modules if not name.startswith(own)]
@@ -298,11 +318,22 @@ class _AfterCollection:
         if inside and (failed := in_fork(lambda: self._tried_without_fault(trial))):
             self.why = f"without any fault, {failed} fails the second time it runs in one process"
             return True
-        found = list(self._runner._survivors(inside.values(), self.measured, trial))
+        found = list(self._runner._survivors(inside.values(), self.measured, trial, again=False))
         self.left = [
             index for index, fault in enumerate(self._faults) if not fault.function or fault in found
         ]
         return True
+
+    def watch_loading(self) -> None:
+        """Note the lines that run from now on until the tests are collected."""
+        self._loading.start()
+
+    def _watch(self) -> coverage.Coverage:
+        paths = sorted({str(self._runner.root / fault.path) for fault in self._faults})
+        return coverage.Coverage(data_file=None, include=paths, branch=False, config_file=False)
+
+    def _name(self, path: str) -> str:
+        return str(Path(path).relative_to(self._runner.root))
 
     def _tried_without_fault(self, trial: _Trial) -> str:
         """Run all tests again, as a trial does; return the first that fails: it would find every fault."""
@@ -312,8 +343,7 @@ class _AfterCollection:
 
     def _measure(self, session: pytest.Session) -> None:
         """Run each test once, and note which lines it runs."""
-        paths = sorted({str(self._runner.root / fault.path) for fault in self._faults})
-        watch = coverage.Coverage(data_file=None, include=paths, branch=False, config_file=False)
+        watch = self._watch()
         for item in session.items:
             watch.start()
             watch.switch_context(item.nodeid)
@@ -323,9 +353,8 @@ class _AfterCollection:
             watch.stop()
         data = watch.get_data()
         for path in data.measured_files():
-            name = str(Path(path).relative_to(self._runner.root))
             for line, tests in data.contexts_by_lineno(path).items():
-                self.measured.ran_by[name, line] = set(tests) & self._items.keys()
+                self.measured.ran_by[self._name(path), line] = set(tests) & self._items.keys()
 
 
 class _Trial:

@@ -7,23 +7,27 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
+from functools import cache
 
 import pytest
 
 from fencer.core import fleet, proof
-from tests.long.mutants.__main__ import PARTS, ROOT, main, table
+from fencer.core.fitness import Fitness
+from tests.long.mutants import page
+from tests.long.mutants.__main__ import PARTS, ROOT, main, shown, table
 from tests.long.mutants.explained import Explained, outdated, read, unexplained
-from tests.long.mutants.faults import faults_in
+from tests.long.mutants.faults import faults_in as find_faults
 from tests.long.mutants.forks import BROKEN, end_with, in_fork
 from tests.long.mutants.runner import AlreadyFailing, Measured, NotTried, Runner, _Chosen, _found
 
+faults_in = cache(find_faults)
 HEAD = '"""A module."""\n'
 
 
 def faults(tmp_path, source):
     """Return the faults of some lines, as ``(place, before, after)``."""
     (tmp_path / "some.py").write_text(f"{HEAD}{source}\n")
-    return {(fault.place, fault.before, fault.after) for fault in faults_in(tmp_path, "some.py")}
+    return {(fault.place, fault.before, fault.after) for fault in find_faults(tmp_path, "some.py")}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +87,7 @@ def test_a_fault_is_named_by_its_place_and_its_lines(tmp_path):
 
 def test_what_is_in_a_body_is_told_from_what_is_there_from_the_start(tmp_path):
     (tmp_path / "some.py").write_text(f"{HEAD}def f(a=1):\n    return 3\n")
-    inside = {fault.after: fault.function for fault in faults_in(tmp_path, "some.py")}
+    inside = {fault.after: fault.function for fault in find_faults(tmp_path, "some.py")}
     assert inside["return 4"] == "f"
     assert inside["def f(a=2):"] == ""
 
@@ -96,7 +100,7 @@ def test_every_part_has_modules_and_tests():
 
 def test_a_fault_is_explained_by_its_text_wherever_it_stands(tmp_path):
     (tmp_path / "some.py").write_text(f"{HEAD}x = True\n")
-    [fault] = faults_in(tmp_path, "some.py")
+    [fault] = find_faults(tmp_path, "some.py")
     entry = Explained("some.py", "x", "x = True", "x = False", "nobody reads it")
     assert unexplained([fault], []) == [fault]
     assert unexplained([fault], [entry]) == []
@@ -115,8 +119,45 @@ def test_the_list_names_only_faults_that_there_are():
 
 def test_they_are_counted_by_module(tmp_path):
     (tmp_path / "some.py").write_text(f"{HEAD}x = 2\n")
-    tried = faults_in(tmp_path, "some.py")
+    tried = find_faults(tmp_path, "some.py")
     assert table(tried, tried[:1], []).split()[-5:] == ["some.py", "2", "1", "1", "0"]
+
+
+ROWS = page.rows_of(page.PAGE.read_text(encoding="utf-8"))
+
+
+def test_the_page_shows_every_module_that_has_a_fault():
+    """`./dev mutants MODULE --write` writes the row of a new module."""
+    assert list(ROWS) == shown()
+
+
+@pytest.mark.parametrize("path", ROWS)
+def test_a_row_of_the_page_is_true_of_the_module_as_it_is_now(path):
+    """After a change of the module, `./dev mutants MODULE --write` tries it again and writes its row."""
+    row = ROWS[path]
+    assert row.tried == len(faults_in(ROOT, path))
+    assert row.explained == sum(entry.path == path for entry in read())
+    assert row.neither == 0
+
+
+def test_the_page_has_the_sums_of_its_rows():
+    modules = [f"fencer/core/{name}.py" for name in ("a", "b")]
+    old = [page.Row(path, 10, 2, 1, "2026-11-01") for path in modules]
+    text = page.with_rows("# A page\n\n" + page._BEGIN + page._END + "\nmore\n", modules, old)
+    assert "| `fencer/core/a.py` | 10 | 7 | 2 | 1 | 2026-11-01 |" in text
+    assert "| all of `fencer/core` | 20 | 14 | 4 | 2 | |" in text
+    new = page.Row(modules[1], 8, 0, 0, "2026-11-29")
+    again = page.with_rows(text, modules, [new])
+    assert page.rows_of(again) == {modules[0]: old[0], modules[1]: new}
+    assert again.startswith("# A page\n")
+    assert again.endswith("\nmore\n")
+    assert page.rows_of(page.with_rows(again, modules[1:], [])) == {modules[1]: new}
+
+
+def test_a_row_whose_numbers_do_not_add_up_is_refused():
+    text = f"{page._BEGIN}\n| `fencer/core/a.py` | 10 | 8 | 2 | 1 | 2026-11-01 |\n{page._END}"
+    with pytest.raises(ValueError, match="10 faults are not 8"):
+        page.rows_of(text)
 
 
 def test_a_word_that_names_nothing_is_refused(capsys):
@@ -128,6 +169,9 @@ def test_a_word_that_names_nothing_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["core", "--tests", "tests/core", "tests/nowhere"])
     assert "--tests: there is no tests/nowhere" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["core", "--write", "--quick"])
+    assert "--write is for whole modules" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["core", "--jobs", "0"])
     assert "--jobs is 1 at least" in capsys.readouterr().err
@@ -238,7 +282,7 @@ def test_a_trial_that_lasts_too_long_is_tried_once_more(tmp_path, slow_trials, s
         return 0
 
     fault = some_fault()
-    left = list(RUNNER._survivors([fault], Measured(took_s={"a test": 0.0}), trial))
+    left = list(RUNNER._survivors([fault], Measured(took_s={"a test": 0.0}), trial, again=False))
     assert left == ([fault] if survives else [])
 
 
@@ -268,6 +312,24 @@ def test_a_module_that_cannot_be_loaded_first_is_no_fault_found(tmp_path):
     runner = Runner(tmp_path, [], 1, lambda *_: None)
     with pytest.raises(AlreadyFailing, match=r"fencer/core/fleet.py cannot be loaded first: RuntimeError"):
         runner._check_reloading([some_fault()], Measured(took_s={"a test": 0.0}))
+
+
+def test_a_line_that_runs_while_tests_are_collected_may_be_found_by_any_of_them():
+    """A table of parameters is made from its results; the tests of that table run other lines."""
+    fault = a_fault_in_a_function()
+    line = (fault.path, fault.lines[0])
+    measured = Measured({line: {"b"}}, {line}, took_s={"a": 0.0, "b": 1.0})
+    assert measured.tests_for(fault, again=True) == ["b", "a"]
+    assert measured.tests_for(fault, again=False) == ["b"]
+    assert replace(measured, loading=set()).tests_for(fault, again=True) == ["b"]
+
+
+@pytest.mark.slow
+def test_a_fault_that_only_a_table_of_parameters_shows_is_found():
+    place = Fitness.after.__name__
+    assert find("fencer/core/fitness.py", "--place", place, "--tests", "tests/core/test_fitness.py").endswith(
+        "found, 0 explained, 0 neither; 0 explained in vain"
+    )
 
 
 def test_all_parameters_of_a_chosen_test_run():
