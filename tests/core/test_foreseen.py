@@ -64,6 +64,27 @@ def test_a_running_guest_may_stop_meanwhile():
     assert refusal(in_state(PowerState.RUNNING, intent=Intent.FENCE, close=True), ARMED) is None
 
 
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"node": node(lease_age_s=3.0, roles=("control-plane",))}, Reason.QUORUM_AT_RISK),
+        ({"claimed_by": ("k8s-9",)}, Reason.GUEST_AMBIGUOUS),
+        (
+            {
+                "evidence": evidence(PowerState.PAUSED, io_error=True),
+                "fleet": Fleet(nodes=7, stalled=frozenset({"lab"})),
+            },
+            Reason.STORAGE_STALL,
+        ),
+    ],
+)
+def test_what_keeps_a_paused_guest_from_being_stopped_is_said_before_its_pause_is_waited_for(facts, reason):
+    paused = in_state(PowerState.PAUSED, intent=Intent.FENCE, node=node(lease_age_s=3.0), close=True)
+    found = refusal(replace(paused, **facts), ARMED)
+    assert found is not None
+    assert found.reason is reason
+
+
 def test_a_planned_shutdown_whose_guest_is_not_proven_yet_waits_for_that():
     """The same reason refuses a fence, because there no renewal will prove it."""
     young = node(binding=None, lease_age_s=3.0, ready=True, not_ready_s=None)
