@@ -76,8 +76,8 @@ def table(rows: Sequence[Row]) -> list[str]:
     lines = list(_HEAD)
     lines += [f"| `{row.path}` | {_numbers([row])} | {row.on} |" for row in rows]
     for part in SHOWN:
-        of_part = [row for row in rows if row.path.startswith(f"fencer/{part}/")]
-        lines.append(f"| all of `fencer/{part}` | {_numbers(of_part)} | |")
+        if of_part := [row for row in rows if row.path.startswith(f"fencer/{part}/")]:
+            lines.append(f"| all of `fencer/{part}` | {_numbers(of_part)} | |")
     return lines
 
 
