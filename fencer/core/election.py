@@ -184,8 +184,7 @@ class Campaign:
     def released(self, utc: str) -> LeaseRecord | None:
         """Return what to write to give the Lease back at once; None: it is not held."""
         record = self.record
-        held = record is not None and record.holder == self.me
-        if record is None or not held:
+        if record is None or record.holder != self.me:
             return None
         return replace(record, holder="", renewed=utc, given_back=True)
 

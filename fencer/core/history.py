@@ -203,9 +203,9 @@ def _written(marks: tuple[Mark, ...], version: int, now: Mark, read_s: float) ->
         now: This very look.
         read_s: When it was last read, in an older version.
     """
-    number = bisect_left(marks, version, key=lambda mark: mark.version) if version else 0
     if not version or not marks:
         return now, read_s
+    number = bisect_left(marks, version, key=lambda mark: mark.version)
     since_s = max(read_s, marks[number - 1].asked_s) if number else read_s
     if number == len(marks):  # after the last mark
         return replace(now, unseen_s=0.0), since_s

@@ -40,7 +40,7 @@ def sent(record: LeaseRecord, guests: Collection[str], by: str) -> LeaseRecord |
     new = [key for key in new if key not in record.notes][:room_count]
     if not new:
         return None
-    text = json.dumps({"at": record.utc, "by": by}, separators=(",", ":"), sort_keys=True)
+    text = json.dumps({"at": record.utc, "by": by}, separators=(",", ":"))
     return replace(record, notes={**record.notes, **dict.fromkeys(new, text)})
 
 
@@ -54,8 +54,6 @@ def taken(record: LeaseRecord) -> tuple[LeaseRecord, tuple[str, ...]]:
         The same without them, and the guests that they name.
     """
     keys = sorted(key for key in record.notes if key.startswith(NUDGE))
-    if not keys:
-        return record, ()
     notes = {key: text for key, text in record.notes.items() if not key.startswith(NUDGE)}
     guests = [guest for key in keys if can_travel(guest := key.removeprefix(NUDGE))]
     return replace(record, notes=notes), tuple(guests[:MOST])

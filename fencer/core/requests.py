@@ -160,8 +160,6 @@ def call_for(about: Sequence[Request], reserved_by: str = "") -> Call:
         reserved_by = ""  # by whoever asked fencer, until that request is gone
     live = [one for one in about if one.live]
     given_up = next((str(one) for one in about if one.given_up and not one.deleting), "")
-    if not (live or given_up or reserved_by):
-        return NO_CALL
     stops = any(one.strategy is Strategy.STOP and not one.answered for one in live)
     strategy = None if not live else Strategy.STOP if stops else Strategy.PROVE
     return Call(strategy, ", ".join(map(str, live)), given_up, reserved_by)

@@ -119,9 +119,10 @@ class Journal(Protocol):
         ...
 
     def written(self, ticket: int, patience_s: float) -> bool:
-        """Wait until a row is on the disk, so long at most; whether it is.
+        """Wait until a row is on the disk, so long at most; return whether it is.
 
-        At once False while the disk is known to hang or to refuse.
+        False at once while the disk is known to hang or to refuse. Also False for a row that was lost, and
+        for every row before it: the writer does not keep what became of each.
         """
         ...
 

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -79,10 +80,15 @@ class JournalWriter:
         self._days, self._largest_bytes = days, largest_bytes
         self._store: Opened | None = None
         self._changed = threading.Condition()
-        self._waiting: deque[Row] = deque()
-        self._writing: list[Row] = []
+        self._waiting: deque[tuple[int, Row]] = deque()
+        self._writing: list[tuple[int, Row]] = []
+        """Rows with their tickets: in memory only; in the write that goes on."""
         self._put, self._lost, self._lost_told = 0, 0, 0
         """How many rows were put; how many of them are lost; how many of these are being written."""
+        self._newest_lost = 0
+        """Ticket of the newest row that was lost."""
+        self._last_try = False
+        """Whether the write that goes on, or the last one, began after `close` was called."""
         self._began_s, self._slow, self._told_slow = 0.0, False, False
         """When the write that goes on began; whether somebody waited for it in vain; and was told."""
         self._trouble, self._closed = "", False
@@ -94,7 +100,7 @@ class JournalWriter:
         """See `fencer.journal.rows.Journal.put`."""
         with self._changed:
             self._put += 1
-            self._waiting.append(row)
+            self._waiting.append((self._put, row))
             self._lose_what_is_too_much()
             hangs_s = self._now_s() - self._began_s if self._writing else 0.0
             if hangs_s >= HANGS_S and not self._told_slow:  # the thread that writes cannot say so
@@ -112,35 +118,41 @@ class JournalWriter:
         with self._changed:
             if self._slow or self._trouble:
                 return False
-            came = self._changed.wait_for(lambda: self._over >= ticket or bool(self._trouble), patience_s)
+            came = self._changed.wait_for(lambda: self._oldest > ticket or bool(self._trouble), patience_s)
             self._slow = not came
-            return came and not self._trouble
+            return came and ticket > self._newest_lost and not self._trouble
 
     @property
-    def _over(self) -> int:
-        """How many rows it is over for."""
-        return self._put - len(self._waiting) - len(self._writing)
+    def _oldest(self) -> int:
+        """The ticket of the oldest row that still has to be written."""
+        for ticket, _ in (*self._writing[:1], *islice(self._waiting, 1)):
+            return ticket
+        return self._put + 1
 
     def close(self, patience_s: float) -> bool:
-        """Write what waits, for so long at most, and close the file; whether all was written."""
+        """Write what waits, for so long at most, and close the file; return whether all was written.
+
+        After a failure there is one more try, which begins after this call: the disk may have recovered.
+        """
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         self._thread.join(patience_s)
         with self._changed:
-            return not (self._trouble or self._lost or self._over < self._put)
+            return not (self._trouble or self._lost or self._writing or self._waiting)
 
     def _lose_what_is_too_much(self) -> None:
         while len(self._waiting) > KEPT_ROWS:
-            self._waiting.popleft()
+            ticket, _ = self._waiting.popleft()
             self._lost += 1
+            self._newest_lost = max(self._newest_lost, ticket)
 
     def _serve(self) -> None:
         while self._take():
             trouble = self._write()
             with self._changed:
                 self._conclude(trouble)
-                if trouble and self._closed:
+                if trouble and self._last_try:
                     break
         if self._store is not None:
             self._store.close()
@@ -154,18 +166,20 @@ class JournalWriter:
             if not self._waiting:
                 return False
             self._writing = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
-            self._began_s, self._lost_told = self._now_s(), self._lost
+            self._began_s, self._lost_told, self._last_try = self._now_s(), self._lost, self._closed
             return True
 
     def _write(self) -> str:
         """Write what was taken; return why that failed. Empty: it did not."""
-        lost = [self._of_lost(self._lost_told)] if self._lost_told else []
+        rows = [row for _, row in self._writing]
+        if self._lost_told:
+            rows.insert(0, self._of_lost(self._lost_told, rows[0].at_s))
         try:
             try:
-                self._append([*lost, *self._writing])
+                self._append(rows)
             except CorruptJournalError as error:
                 self._begin_anew(error)
-                self._append([*lost, *self._writing])
+                self._append(rows)
         except JournalError as error:
             return str(error)
         except Exception as error:
@@ -181,7 +195,10 @@ class JournalWriter:
         self._unpruned += len(rows)
         if self._now_s() - self._pruned_s >= PRUNE_S or self._unpruned >= PRUNE_ROWS:
             self._pruned_s, self._unpruned = self._now_s(), 0
-            self._store.prune(self._largest_bytes, text_of(self._utc() - timedelta(days=self._days)))
+            try:
+                self._store.prune(self._largest_bytes, text_of(self._utc() - timedelta(days=self._days)))
+            except JournalError as error:  # the rows are on the disk: a second try would write them again
+                log.warning("the journal cannot drop its old rows: %s. New rows are written", error)
 
     def _begin_anew(self, why: JournalError) -> None:
         """Set the damaged file aside.
@@ -195,8 +212,8 @@ class JournalWriter:
         aside = set_aside(self._path, f"damaged-{self._utc().astimezone(UTC):%Y%m%dT%H%M%SZ}")
         log.error("%s. It is set aside as %s, and a new journal begun", why, aside)
 
-    def _of_lost(self, number: int) -> Row:
-        return Row(text_of(self._utc()), self._writing[0].at_s, Kind.LOST, lambda: {"rows": number})
+    def _of_lost(self, number: int, at_s: float) -> Row:
+        return Row(text_of(self._utc()), at_s, Kind.LOST, lambda: {"rows": number})
 
     def _conclude(self, trouble: str) -> None:
         """Take note of what became of the rows that were taken, and say it where it is news."""

@@ -14,6 +14,7 @@ from fencer.core.agents import (
     LONGEST,
     MOST_AGENTS,
     THERE_S,
+    WRITE_S,
     AgentRecord,
     differing,
     policy_hash,
@@ -42,12 +43,44 @@ def test_what_an_agent_writes_is_read_again_and_other_annotations_stay():
 
 @pytest.mark.parametrize(
     ("age_s", "there"),
-    [(0, True), (int(THERE_S), True), (int(THERE_S) + 1, False), (-60, True), (-61, False)],
+    [(0, True), (30, True), (31, False), (-60, True), (-61, False)],
 )
 def test_an_agent_is_there_for_half_a_minute_after_its_last_pass(age_s, there):
     utc = later(age_s) if age_s >= 0 else {-60: "2026-11-20T10:40:00Z", -61: "2026-11-20T10:39:59Z"}[age_s]
     assert MINE.is_there(utc) is there
     assert bool(read_agents(written({}, MINE, utc)).there(utc)) is there
+
+
+def test_two_records_of_an_agent_that_is_there_may_be_missing():
+    assert THERE_S == 3 * WRITE_S
+
+
+def test_all_records_take_half_of_the_annotations_that_an_object_may_have():
+    """Another user of the Lease has the other half."""
+    assert MOST_AGENTS * LONGEST == 262_144 // 2
+
+
+def test_a_record_has_this_text():
+    """Other versions of fencer read it."""
+    assert written({}, MINE, AT)[AGENT + MINE.instance] == (
+        '{"by":"fencer@pve2","holds":["home"],"knows":["home","lab"],"mode":"armed",'
+        '"passed":"2026-11-20T10:41:00Z","policy":"a1b2c3d4","schema":1,"version":"0.1.0"}'
+    )
+
+
+def test_the_agent_with_the_latest_pass_comes_first():
+    newest = replace(MINE, instance="a", passed_utc=SOON)
+    notes = {}
+    for agent in (newest, MINE, replace(MINE, instance="b")):
+        notes |= {AGENT + agent.instance: written({}, agent, AT)[AGENT + agent.instance]}
+    assert [agent.instance for agent in read_agents(notes).agents] == ["a", "b", "1f0c2d3e"]
+
+
+@pytest.mark.parametrize(("age_s", "stays"), [(599, True), (600, False), (-60, True), (-61, False)])
+def test_a_record_is_deleted_ten_minutes_after_its_agents_last_pass(age_s, stays):
+    utc = later(age_s) if age_s >= 0 else {-60: "2026-11-20T10:40:00Z", -61: "2026-11-20T10:39:59Z"}[age_s]
+    notes = written({AGENT + "0ld": json.dumps({"passed": AT})}, MINE, utc)
+    assert (AGENT + "0ld" in notes) is stays
 
 
 def test_whoever_writes_takes_off_the_records_of_agents_that_are_long_gone():
@@ -71,9 +104,14 @@ BROKEN = {
     "nothing": "null",
     "deep": "[" * 2000,
     "long": json.dumps({"passed": AT, "x": "x" * LONGEST}),
-    "newer": json.dumps({"schema": 9}),
+    "without a schema": "{}",
+    "without a name": json.dumps({"schema": 1}),
+    "newer": None,
+    "too long": None,
     "no time": None,
     "no text": None,
+    "a long text": None,
+    "many names": None,
     "empty": None,
     "no names": None,
     "a name that is none": None,
@@ -81,7 +119,11 @@ BROKEN = {
 }
 CHANGES = {
     "no time": {"passed": "soon"},
-    "no text": {"by": 7},
+    "newer": {"schema": 9},
+    "too long": {"more": "x" * LONGEST},
+    "no text": {"by": ["fencer@pve2"]},
+    "a long text": {"by": "x" * 254},
+    "many names": {"holds": ["x"] * 257},
     "empty": {"version": ""},
     "no names": {"holds": "home"},
     "a name that is none": {"knows": [1]},
@@ -103,6 +145,29 @@ def test_a_broken_record_is_named_and_the_others_are_read(how):
     (named,) = found.unreadable
     assert named.startswith(AGENT + "x1: ")
     assert len(named) < 400
+
+
+def padded(size):
+    """Return a good record that has this many bytes."""
+    record = {**json.loads(written({}, MINE, AT)[AGENT + MINE.instance]), "more": ""}
+    return json.dumps({**record, "more": "x" * (size - len(json.dumps(record)))})
+
+
+@pytest.mark.parametrize("change", [{"by": "x" * 253}, {"holds": ["x"] * 256}])
+def test_long_texts_and_many_names_are_read(change):
+    record = {**json.loads(written({}, MINE, AT)[AGENT + MINE.instance]), **change}
+    assert read_agents({AGENT + "x1": json.dumps(record)}).unreadable == ()
+
+
+@pytest.mark.parametrize(("size", "good"), [(LONGEST, True), (LONGEST + 1, False)])
+def test_a_record_may_have_so_many_bytes(size, good):
+    assert bool(read_agents({AGENT + "x1": padded(size)}).agents) is good
+    assert (AGENT + "x1" in written({AGENT + "x1": padded(size)}, MINE, AT)) is good
+
+
+def test_the_reason_why_a_record_cannot_be_read_is_cut_off():
+    wrong = json.dumps({"schema": "x" * 1000})
+    assert [len(reason) for reason in read_agents({AGENT + "x1": wrong}).unreadable] == [300]
 
 
 @pytest.mark.parametrize("key", ["", "A", "a b", "x" * 33, "a\x1b[2J"])
@@ -129,6 +194,15 @@ def test_only_so_many_are_kept_and_read_and_ones_own_is_among_them():
     notes = written(many, replace(MINE, instance="zzz"), AT)
     assert len(notes) == MOST_AGENTS
     assert AGENT + "zzz" in notes
+    assert read_agents(notes).unreadable == ()
+
+
+def test_neither_ones_own_old_record_nor_another_annotation_takes_the_place_of_an_agent():
+    others = {AGENT + f"n{number:03d}": json.dumps({"passed": AT}) for number in range(MOST_AGENTS - 1)}
+    theirs = {"a.example/passes": json.dumps({"passed": AT})}
+    once = written({**theirs, **others}, MINE, AT)
+    assert once.keys() == {*theirs, *others, AGENT + MINE.instance}
+    assert written(once, MINE, AT) == once
 
 
 def test_a_record_stays_small_however_many_hypervisors_there_are():
@@ -139,6 +213,37 @@ def test_a_record_stays_small_however_many_hypervisors_there_are():
     assert agent.knows == ()
     assert agent.holds == names[: len(agent.holds)]
     assert len(agent.holds) > 20
+
+
+NAMES = tuple(f"hypervisor-{number:04d}" for number in range(120))
+
+
+@pytest.mark.parametrize(
+    ("holds", "knows", "kept"),
+    [
+        ((), NAMES, ((), NAMES[:60])),
+        (NAMES, (), (NAMES[:60], ())),
+        (NAMES[:1], NAMES, (NAMES[:1], NAMES[:60])),
+    ],
+)
+def test_a_record_that_is_too_long_loses_the_second_half_of_its_names(holds, knows, kept):
+    notes = written({}, replace(MINE, holds=holds, knows=knows), AT)
+    (agent,) = read_agents(notes).agents
+    assert (agent.holds, agent.knows) == kept
+
+
+def test_a_record_that_just_fits_loses_no_name():
+    room = LONGEST - len(written({}, replace(MINE, holds=("",)), AT)[AGENT + MINE.instance])
+    names = tuple("x" * 200 for _ in range(room // 203))
+    names = (*names, "x" * (room - 203 * len(names)))
+    notes = written({}, replace(MINE, holds=names), AT)
+    assert len(notes[AGENT + MINE.instance]) == LONGEST
+    assert read_agents(notes).agents[0].holds == names
+
+
+def test_an_agents_long_name_in_odd_letters_ends_the_search_for_room():
+    text = written({}, replace(MINE, by="\U0001f600" * 300), AT)[AGENT + MINE.instance]
+    assert json.loads(text)["holds"] == json.loads(text)["knows"] == []
 
 
 def test_the_hash_is_the_same_for_the_same_rules_whatever_the_mode():

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.answering import HANDED_OVER_S, OWN_VIEW, STANDS_S, answer, answers, may_go
+from fencer.core.answering import answer, answers, may_go
 from fencer.core.election import Seat, Tenure
 from fencer.core.model import Binding, Cordon, Decision, Judged, Reason, Unreadable, Verdict
 from fencer.core.requests import Progress, Request
 from tests.core.build import GUEST, MARK, NOW_UTC, TAINT, node, observation
 
 ASKED = Request("medik8s", "k8s-2", "uid-1", "7", "k8s-2", asked_by="NodeHealthCheck workers")
-STANDS, NEW, LONG = STANDS_S, STANDS_S - 0.1, HANDED_OVER_S
+STANDS, NEW, LONG = 10.0, 9.9, 60.0
 NO, YES, OPEN = False, True, None
 
 ANSWERS = {
@@ -160,8 +160,14 @@ def test_whoever_asks_is_told_no_for_what_no_time_brings_and_yes_once_all_is_don
     assert answer(ASKED, judged(reason), LONG).succeeded is told
 
 
+def test_a_healthy_node_is_a_no():
+    """Whoever asked may be wrong about it, or may power it off without fencer."""
+    healthy = Judged(observation(), Decision(Verdict.HEALTHY, Reason.NODE_HEALTHY))
+    assert answer(ASKED, healthy, LONG).succeeded is NO
+
+
 def test_what_another_agent_may_see_otherwise_has_to_stand_until_it_would_have_taken_over():
-    for reason in OWN_VIEW:
+    for reason in (Reason.NO_GUEST, Reason.NO_POWER_RIGHTS):
         assert answer(ASKED, judged(reason), LONG - 0.1).succeeded is OPEN
     assert answer(ASKED, judged(Reason.GUEST_RUNNING), STANDS).succeeded is NO
 
@@ -183,6 +189,8 @@ def test_of_a_fenced_node_nobody_is_told_no_and_done_once_nothing_is_left_whatev
     assert answer(ASKED, left, LONG, cleared=True) == Progress(YES, "PodsCleared")
     empty = judged(reason, node=node(**FENCED), pods=(), attachments=())
     assert answer(ASKED, empty, NEW) == Progress(YES, "PodsCleared")
+    for some in ({"attachments": ()}, {"pods": ()}, {"pods": None, "attachments": ()}):
+        assert answer(ASKED, judged(reason, node=node(**FENCED), **some), LONG).succeeded is OPEN
     unfenced = judged(reason, pods=(), attachments=())
     assert answer(ASKED, unfenced, NEW, cleared=True).succeeded is OPEN
 
@@ -193,7 +201,7 @@ def test_a_no_is_told_once_it_has_stood_and_never_before(reason, told):
 
 
 def test_it_stands_for_longer_than_two_passes_and_than_any_restart_takes():
-    assert STANDS_S > 2 * 1.6
+    assert STANDS > 2 * 1.6
 
 
 @pytest.mark.parametrize("reason", Reason)
@@ -280,6 +288,8 @@ CORDON = Cordon("unfence", "boot-2", NOW_UTC)
     ("facts", "gone"),
     [
         ({}, True),
+        ({"ready": True}, True),
+        ({"mark": Unreadable("forged")}, True),
         ({"taints": (TAINT,), "mark": MARK}, False),
         ({"cordon": CORDON, "unschedulable": True, "cordoner": "fencer", "ready": True}, False),
         ({"cordon": CORDON, "unschedulable": True, "cordoner": "fencer", "ready": None}, True),
@@ -293,6 +303,8 @@ CORDON = Cordon("unfence", "boot-2", NOW_UTC)
     ],
     ids=[
         "as before",
+        "healthy",
+        "a mark without a taint",
         "fenced",
         "settling",
         "dead again while it settled",

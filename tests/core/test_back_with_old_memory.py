@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.decide import decide
+from fencer.core.election import Seat, Tenure
 from fencer.core.model import (
     Alarm,
     Binding,
@@ -126,6 +127,14 @@ class TestOldMemory:
     def test_only_where_the_operator_wants_that_it_is_stopped_again(self):
         assert [type(action) for action in decide(resumed(), ARMED).actions] == [Alarm]
         assert [type(action) for action in decide(resumed(), STOPPING).actions] == [Alarm, StopGuest]
+
+    @pytest.mark.parametrize(("seat", "stops"), [(Seat.HOLDER, True), (Seat.STANDBY, False)])
+    def test_of_several_agents_the_one_that_holds_the_lease_stops_it(self, seat, stops):
+        """Two power-offs for one return could hit the next boot."""
+        tenure = Tenure(seat, "fencer-lab-1", until_s=1e9, holder="fencer@pve2")
+        actions = decide(resumed(tenure=tenure), STOPPING).actions
+        assert any(isinstance(action, Alarm) for action in actions)
+        assert any(isinstance(action, StopGuest) for action in actions) is stops
 
     def test_a_guest_that_runs_by_a_new_boot_is_not_stopped_for_what_its_kubelet_said_before(self):
         """It has booted again since; its kubelet has not told so yet."""

@@ -6,8 +6,8 @@ import pytest
 
 from fencer.core.brake import count, dead_hosts, fits, place, slots_for, too_many_hosts, used, with_slots
 from fencer.core.decide import decide
-from fencer.core.model import Binding, FenceMark, Fleet, GuestRef, Proof, Reason, TaintNode
-from tests.core.build import ARMED, GUEST, MARK, TAINT, node, observation
+from fencer.core.model import Binding, FenceMark, Fleet, GuestRef, PowerState, Proof, Reason, TaintNode
+from tests.core.build import ARMED, GUEST, MARK, OTHER, TAINT, node, observation
 
 NOW = MARK.fenced_at_utc
 FLEET = Fleet(nodes=10, young_fences=2, tainted=frozenset({"a", "b"}))
@@ -44,6 +44,9 @@ class TestSlots:
 
     def test_a_slot_of_a_fence_that_is_seen_is_not_counted_twice(self):
         assert used(with_slots(FLEET, {"a", "b", "c"}), NODE, OFF) == 3
+
+    def test_every_node_with_the_taint_is_seen_and_no_other(self):
+        assert summed(fenced_node("a", "pve1"), NODE).tainted == {"a"}
 
     def test_a_nodes_own_slot_is_not_held_against_it(self):
         assert used(with_slots(FLEET, {"c", "x"}), NODE, OFF) == 3
@@ -114,6 +117,24 @@ class TestHosts:
     def test_hosts_are_those_where_nodes_are_bound(self):
         assert summed(*(fenced_node(f"n{number}", f"pve{number % 3}") for number in range(9))).hosts == 3
 
+    def test_a_node_whose_host_is_unknown_adds_no_host(self):
+        """A wrong number of hosts would move the brake, which is half of them by default."""
+        nodes = (fenced_node("a", "pve1"), fenced_node("b", None), replace(NODE, binding=None))
+        assert summed(*nodes).hosts == 1
+
+    def test_a_mark_that_does_not_belong_to_the_taint_names_no_host(self):
+        """The taint may be an administrator's: each such node counts for itself."""
+        later = (replace(TAINT, time_added="2026-11-20T09:59:00Z"),)
+        fleet = summed(*(replace(fenced_node(name, "pve1"), taints=later) for name in ("a", "b")))
+        assert (fleet.young_fences, fleet.young_hosts) == (2, frozenset())
+
+    def test_a_guest_that_runs_proves_nothing_about_its_host(self):
+        assert place(NODE, replace(BY_HOST, power_state=PowerState.RUNNING)) is None
+
+    def test_the_binding_of_another_guest_names_no_host(self):
+        bound = replace(NODE, binding=Binding(OTHER, ()))
+        assert place(bound, BY_HOST) == (GUEST.endpoint, "pve1")
+
     def test_it_is_told_how_many_hosts_died_and_what_would_change_it(self):
         dead = frozenset({("home", "a"), ("home", "b")})
         fleet = replace(observation().fleet, nodes=40, hosts=4, young_hosts=dead, young_fences=2)
@@ -126,5 +147,6 @@ class TestHosts:
         assert decision.objection.seen == (
             "2 of 4 hosts within an hour; max_fenced_hosts allows 2, half of the hosts"
         )
+        assert "a higher `max_fenced_hosts`" in decision.objection.needs
         wider = replace(ARMED, max_fenced_hosts=3)
         assert any(isinstance(action, TaintNode) for action in decide(seen, wider).actions)

@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.cordon import cordon_for, cordon_stands, cordoned_by, cordoned_by_drain, passing_cordon
+from fencer.core.cordon import (
+    cordon_for,
+    cordon_stands,
+    cordoned_by,
+    cordoned_by_drain,
+    cordoned_for_shutdown,
+    passing_cordon,
+)
 from fencer.core.model import Cordon, CordonNode, Unreadable
 from tests.core.build import BOOT, NOW_UTC, node
 
@@ -79,6 +86,34 @@ def test_only_the_very_cordon_that_a_drain_set_is_its_own(facts, mine) -> None:
     there = node(**{"unschedulable": True, "cordoner": "fencer", **facts})
     assert cordon_stands(there, MINE) is mine
     assert not cordon_stands(there, OURS), "one without a name is nobody's"
+
+
+def test_a_cordon_before_a_shutdown_is_noted_as_such() -> None:
+    assert cordon_for(node(), NOW_UTC, shutdown=True) == CordonNode(replace(OURS, shutdown=True))
+
+
+@pytest.mark.parametrize(
+    ("facts", "planned"),
+    [
+        ({}, True),
+        ({"cordon": OURS}, False),
+        ({"cordon": None}, False),
+        ({"cordon": Unreadable("schema 2")}, False),
+        ({"boot_id": "boot-2"}, False),
+        ({"cordoner": "kubectl-cordon"}, False),
+    ],
+    ids=[
+        "before a shutdown",
+        "a drain's",
+        "without a note",
+        "unreadable",
+        "of an earlier boot",
+        "an admin's",
+    ],
+)
+def test_a_shutdown_is_planned_if_its_drain_cordoned_the_node_in_this_boot(facts, planned) -> None:
+    before = {"unschedulable": True, "cordon": replace(OURS, shutdown=True), "cordoner": "fencer"}
+    assert cordoned_for_shutdown(node(**{**before, **facts})) is planned
 
 
 def test_a_drain_notes_its_name_and_what_it_took_over() -> None:

@@ -1,6 +1,7 @@
 """What is taken for granted where nobody says otherwise: nothing that would allow more."""
 
 from fencer.core.done import GuestStopped, Happened
+from fencer.core.election import LeaseRecord
 from fencer.core.model import PowerState
 from fencer.ports.inventory import Inventory, Listing, Machine
 from tests.core.build import ARMED, GUEST, node
@@ -9,7 +10,13 @@ from tests.core.build import ARMED, GUEST, node
 def test_what_happened_went_well_and_an_order_was_sent():
     """An order that was not sent gives the power window back: nobody gets that by saying nothing."""
     assert Happened("tainted").ok
+    assert not Happened("tainted").changed
+    assert not Happened("tainted").unanswered
     assert GuestStopped(GUEST, PowerState.STOPPED, "shut off", ok=True).sent
+
+
+def test_a_lease_that_nobody_held_yet_has_changed_no_hands():
+    assert LeaseRecord("fencer-lab-1").transitions == 0
 
 
 def test_a_plan_for_which_nothing_was_looked_at_knows_no_node_and_was_denied_nothing():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.decide import decide
-from fencer.core.doubt import LOOK_EVERY_S, ON_DISK, WORDS, believe, recorded
+from fencer.core.doubt import LOOK_EVERY_S, ON_DISK, WORDS, believe, in_the_way, recorded
 from fencer.core.host_power import by_host_power
 from fencer.core.model import (
     Candidate,
@@ -27,6 +27,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import Policy, SavedGuest
+from fencer.core.proof import not_believed
 from tests.core.build import (
     ARMED,
     GUEST,
@@ -198,6 +199,38 @@ class TestLeftBehind:
         replacement = Candidate(replace(OTHER, uuid="99999999-0000-4000-8000-000000000001"), Via.UUID)
         seen = observation(candidates=(self.HERE_AND_THERE[0], replacement), others=(PowerState.RUNNING,))
         assert written(seen) is None
+
+
+def test_a_paused_guest_that_was_restored_from_a_file_is_read_as_paused():
+    """Its memory is here again, so that its pause is what keeps fencer from calling it off."""
+    assert not_believed(evidence(PowerState.PAUSED, filed=True)) is None
+    assert not_believed(evidence(PowerState.UNKNOWN, filed=True)).reason is Reason.GUEST_SAVED
+
+
+class TestInTheWay:
+    """What fencer would distrust after it has ended a guest that is paused or saved."""
+
+    @pytest.mark.parametrize(
+        ("standing", "reading", "is_in_the_way"),
+        [
+            (doubt(), evidence(PowerState.PAUSED), True),
+            (doubt(guest=replace(GUEST, uuid="another")), evidence(PowerState.PAUSED), False),
+            (doubt(kind=Doubted.SAVED), evidence(PowerState.PAUSED, cold_start=False), False),
+            (doubt(kind=Doubted.SAVED), evidence(PowerState.PAUSED), True),
+            (doubt(kind=Doubted.SAVED), evidence(PowerState.SAVED), False),
+            (doubt(kind=Doubted.FILED), evidence(PowerState.SAVED), True),
+        ],
+        ids=[
+            "its own",
+            "another guest's",
+            "saved memory that was restored since",
+            "saved memory",
+            "saved memory that is discarded",
+            "a file that nobody discards",
+        ],
+    )
+    def test_a_doubt_about_this_guest_that_nothing_has_ended(self, standing, reading, is_in_the_way):
+        assert in_the_way(node(doubts=(standing,)), reading) == (standing if is_in_the_way else None)
 
 
 class TestRecording:

@@ -56,6 +56,11 @@ class TestTakingOver:
         seen = campaign(HELD).read(replace(HELD, version="7", notes={"fencer.dev/nudge-1": "x"}), 110.0)
         assert seen.due(100.0 + DURATION_S, "now").version == "7"
 
+    def test_a_holder_that_lost_it_and_got_it_back_has_changed_it(self):
+        """Its clock stood still, say: both renewals have the same time."""
+        seen = campaign(HELD).read(replace(HELD, transitions=3), 110.0)
+        assert seen.due(100.0 + DURATION_S, "now") is None
+
     def test_one_that_was_deleted_and_made_again_is_another_one(self):
         seen = campaign(FRESH).read(replace(FRESH, uid="v"), 110.0)
         assert seen.due(100.0 + DURATION_S, "now") is None
@@ -68,13 +73,31 @@ class TestTakingOver:
     def test_one_that_was_given_back_is_taken_at_once(self):
         assert campaign(RELEASED).due(100.0, "now").holder == ME
 
+    def test_one_that_has_a_holder_again_is_not_given_back_whatever_its_note_says(self):
+        """The one who took it may be of a version that leaves the note."""
+        assert campaign(replace(HELD, given_back=True)).due(100.0, "now") is None
+
+    def test_who_takes_it_takes_the_note_off(self):
+        assert not campaign(RELEASED).due(100.0, "now").given_back
+
 
 class TestHolding:
     def held(self, began_s=100.0):
-        return campaign(RELEASED).wrote(replace(RELEASED, holder=ME), began_s, began_s + 1.0)
+        taken = replace(RELEASED, holder=ME, given_back=False)
+        return campaign(RELEASED).wrote(taken, began_s, began_s + 1.0)
 
     def test_it_lasts_from_before_the_request(self):
         assert self.held(100.0).valid_s == 100.0 + VALID_S
+
+    def test_it_was_seen_to_change_when_the_answer_had_come(self):
+        assert self.held(100.0).changed_s == 101.0
+
+    def test_after_it_was_given_back_it_is_not_held(self):
+        held = self.held(100.0)
+        assert held.wrote(held.released("end"), 102.0, 103.0).valid_s == float("-inf")
+
+    def test_its_times_are_those_of_client_go(self):
+        assert (DURATION_S, VALID_S, RETRY_S) == (15.0, 10.0, 2.0)
 
     def test_it_ends_before_anybody_may_take_it_over(self):
         assert VALID_S < DURATION_S
@@ -188,6 +211,10 @@ class TestNames:
         name = lease_name(kind, "anything\x00at all")
         assert len(name) <= 63
         assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+
+    def test_a_long_kind_is_cut_off_and_the_identity_is_a_hash(self):
+        """Agents of all versions have to agree on the name, or each holds a Lease of its own."""
+        assert lease_name("x" * 300, "a") == f"fencer-{'x' * 20}-607d1d1af437db6a"
 
     def test_one_hypervisor_has_one_lease_and_another_one_another(self):
         names = {lease_name(*who) for who in [("libvirt", "a"), ("libvirt", "b"), ("proxmox", "a")]}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.core.fitness import FUTILE, REST_S, UNABLE_S, Fitness, futile_at
+from fencer.core.fitness import FUTILE, Fitness, futile_at
 from fencer.core.model import Decision, Reason, Verdict
 from tests.core.build import GUEST, OTHER
 
@@ -36,7 +36,7 @@ def seen(*passes, began_s=0.0):
     return fitness
 
 
-EDGE, OVER = UNABLE_S - 0.1, UNABLE_S
+EDGE, OVER = 29.9, 30.0
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_a_lease_of_no_endpoint_is_no_reason_to_leave_it():
 
 def test_only_who_could_not_do_what_is_due_rests():
     fitness = seen((10.0, (HOME,), (LAB,)))
-    assert fitness.rest((LAB,), 100.0) == 100.0 + REST_S
-    assert fitness.rest(BOTH, 100.0) == 100.0 + REST_S
+    assert fitness.rest((LAB,), 100.0) == 110.0
+    assert fitness.rest(BOTH, 100.0) == 110.0
     assert fitness.rest((HOME,), 100.0) is None
     assert seen((10.0, (), (LAB,)), (20.0, (), ())).rest((LAB,), 100.0) is None
 

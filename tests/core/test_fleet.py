@@ -11,6 +11,7 @@ from fencer.core.fleet import (
     quorum_without,
     stalls,
     survey,
+    tainted,
 )
 from fencer.core.model import Binding, GuestHistory, Heard, PowerState, Unreadable
 from tests.core.build import ARMED, BOOT, GUEST, MARK, OTHER, TAINT, evidence, healthy, node
@@ -49,6 +50,12 @@ class TestWhoIsHeard:
         found = replace(ALIVE, **facts)
         assert heard(found, ARMED) is is_heard
         assert summed_up(ALIVE, found).silent == (0 if is_heard else 1)
+
+    def test_leases_that_were_read_and_are_silent_make_every_node_silent(self):
+        """A node that is Ready, and whose lease was not read, does not show that the API is reachable."""
+        unread = replace(ALIVE, asked=False, lease_age_s=None)
+        assert summed_up(replace(ALIVE, lease_age_s=90.0), unread).silent == 2
+        assert summed_up(ALIVE, unread).silent == 0
 
     @pytest.mark.parametrize(
         ("ready", "lease_age_s", "silent_s", "after_s", "may_be"),
@@ -122,6 +129,22 @@ class TestBrake:
 
     def test_all_nodes_are_counted(self):
         assert summed_up(ALIVE, FENCED, node()).nodes == 3
+
+
+class TestTainted:
+    """A node as it is once fencer has written on it: fencer goes on before the API server shows it."""
+
+    def test_it_is_fenced_in_a_later_version_and_keeps_its_other_taints(self):
+        theirs = replace(TAINT, key="example.com/theirs")
+        written = tainted(node(version="41", taints=(theirs,)), MARK)
+        assert written.fenced
+        assert written.mark == MARK
+        assert written.version == "42"
+        assert theirs in written.taints
+
+    @pytest.mark.parametrize("version", ["", "not-a-number"])
+    def test_a_version_that_is_no_number_stays(self, version):
+        assert tainted(node(version=version), MARK).version == version
 
 
 class TestQuorum:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.decide import decide
 from fencer.core.foreseen import refusal, waits_for_others
 from fencer.core.model import (
     Candidate,
@@ -63,6 +64,37 @@ def test_a_running_guest_may_stop_meanwhile():
     assert refusal(in_state(PowerState.RUNNING, intent=Intent.FENCE, close=True), ARMED) is None
 
 
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"node": node(lease_age_s=3.0, roles=("control-plane",))}, Reason.QUORUM_AT_RISK),
+        ({"claimed_by": ("k8s-9",)}, Reason.GUEST_AMBIGUOUS),
+        (
+            {
+                "evidence": evidence(PowerState.PAUSED, io_error=True),
+                "fleet": Fleet(nodes=7, stalled=frozenset({"lab"})),
+            },
+            Reason.STORAGE_STALL,
+        ),
+    ],
+)
+def test_what_keeps_a_paused_guest_from_being_stopped_is_said_before_its_pause_is_waited_for(facts, reason):
+    paused = in_state(PowerState.PAUSED, intent=Intent.FENCE, node=node(lease_age_s=3.0), close=True)
+    found = refusal(replace(paused, **facts), ARMED)
+    assert found is not None
+    assert found.reason is reason
+
+
+def test_a_planned_shutdown_whose_guest_is_not_proven_yet_waits_for_that():
+    """The same reason refuses a fence, because there no renewal will prove it."""
+    young = node(binding=None, lease_age_s=3.0, ready=True, not_ready_s=None)
+    runs = GuestHistory(run(PowerState.RUNNING, renewals_at_start=5))
+    seen = in_state(PowerState.RUNNING, intent=Intent.SHUTDOWN, node=young, history=runs, close=True)
+    decision = decide(seen, ARMED)
+    assert (decision.verdict, decision.reason) == (Verdict.WAIT, Reason.BINDING_UNPROVEN)
+    assert refusal(seen, ARMED) is None
+
+
 def test_a_persons_word_goes_past_the_brake():
     over = Word(over_brake_why="a power cut")
     assert refusal(by_hand(fleet=Fleet(nodes=7, silent=2, young_fences=3), word=over), ARMED) is None
@@ -87,6 +119,7 @@ def test_a_note_that_is_due_is_written_first_and_all_judged_anew():
         (Verdict.FENCED, Reason.CLEARING_PODS, False),
         (Verdict.WAIT, Reason.LEASE_UNSEEN, True),
         (Verdict.REFUSE, Reason.OLD_MEMORY, True),
+        (Verdict.REFUSE, Reason.GUEST_REPLACED, True),
         (Verdict.WAIT, Reason.NOT_HELD, False),
     ],
 )

@@ -53,6 +53,9 @@ class TestLeases:
     def test_what_is_not_told_of_a_lease_is_as_at_the_first_look(self):
         assert LeaseTrack("t1", 1.0, read_s=1.0) == track(None, "t1", ready=True, now_s=1.0)
 
+    def test_at_the_first_look_a_lease_counts_as_renewed_at_that_moment(self):
+        assert aged(node(), track(None, "t1", ready=True, now_s=1.0), 1.0).renewed_within_s == 0.0
+
     def test_how_old_a_renewal_may_be_at_most_is_known_by_the_look_before(self):
         first = track(None, "t1", ready=True, now_s=1.0)
         again = track(first, "t1", ready=True, now_s=11.0)

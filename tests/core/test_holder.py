@@ -40,6 +40,11 @@ def test_nobody_else_does_and_says_why(tenure, verdict, reason, seen):
     decision = decide(paused(tenure), ARMED)
     assert (decision.verdict, decision.reason, decision.objection.seen) == (verdict, reason, seen)
     assert decision.actions == ()
+    assert decision.recheck_s == (2.0 if verdict is Verdict.WAIT else None)
+
+
+def test_who_cannot_hold_a_lease_is_shown_the_command_that_creates_it():
+    assert "fencer setup kubernetes" in decide(paused(UNFILLED), ARMED).objection.needs
 
 
 def test_a_standby_says_when_it_will():

@@ -18,6 +18,7 @@ from fencer.core.identity import (
     may_have_become,
     moved_binding,
     new_binding,
+    nothing_read,
     still_bound,
     subject_of,
     swapped,
@@ -201,6 +202,12 @@ class TestGroups:
         assert self.admitted(evidence(guest=copy, groups=tagged)) == ()
         elsewhere = Rules(admitted={"home": self.RULES.admitted["lab"]})
         assert self.admitted(evidence(groups=tagged), rules=elsewhere) == ()
+
+    def test_a_newer_reading_with_the_same_groups_changes_nothing(self):
+        directory = Directory((GUEST,), (node(),), Rules())
+        assert not directory.note(evidence())
+        assert directory.note(evidence(groups=frozenset({"k8s"})))
+        assert not directory.note(evidence(groups=frozenset({"k8s"})))
 
     def test_a_newer_reading_takes_back_and_gives(self):
         tagged = evidence(groups=frozenset({"tag:fencer"}))
@@ -544,6 +551,13 @@ def test_a_reading_of_another_guest_is_none_of_the_one_that_the_node_is():
     seen = observation(evidence=evidence(guest=OTHER))
     assert subject_of(seen).power_state is PowerState.UNKNOWN
     assert decide(seen, ARMED).reason is Reason.EVIDENCE_MISSING
+
+
+@pytest.mark.parametrize(
+    ("why", "raw"), [("lab: no answer", "lab: no answer"), ("", "no reading of the guest")]
+)
+def test_a_guest_that_could_not_be_read_says_why(why, raw):
+    assert nothing_read(GUEST, why).raw == raw
 
 
 class TestStillBound:

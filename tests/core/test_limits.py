@@ -45,6 +45,8 @@ class TestPolicies:
             {"clear_parallel": 1, "clear_batch": 1},
             {"max_fenced": 1},
             {"max_fenced": None},
+            {"max_fenced_hosts": 1},
+            {"max_fenced_hosts": None},
         ],
         ids=str,
     )
@@ -72,6 +74,7 @@ class TestPolicies:
             ({"clear_parallel": 0}, "clear_parallel must be at least 1"),
             ({"clear_batch": 7}, "clear_batch (7) must be at least clear_parallel (8)"),
             ({"max_fenced": 0}, "max_fenced must be at least 1"),
+            ({"max_fenced_hosts": 0}, "max_fenced_hosts must be at least 1"),
         ],
         ids=str,
     )

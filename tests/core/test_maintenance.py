@@ -114,8 +114,8 @@ SOME = Window("00:00", "24:00", "UTC", nodes=("k8s-[23]", "db-*"), why="new disk
 def test_it_is_for_the_nodes_that_its_patterns_name():
     assert [name for name in ("k8s-1", "k8s-2", "db-7", "web") if SOME.means(name)] == ["k8s-2", "db-7"]
     every = Window("00:00", "24:00", "UTC")
-    assert window_for("k8s-2", (SOME, every), "2026-11-28T12:00:00Z") is SOME
-    assert window_for("web", (SOME, every), "2026-11-28T12:00:00Z") is every
+    assert window_for("k8s-2", (SOME, every), "2026-11-28T12:00:00Z") == SOME
+    assert window_for("web", (SOME, every), "2026-11-28T12:00:00Z") == every
     assert window_for("web", (SOME,), "2026-11-28T12:00:00Z") is None
 
 

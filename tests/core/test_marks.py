@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fencer.core.fence import heard_last
 from fencer.core.fleet import heard, may_be_alive, survey
-from fencer.core.history import MARKS_KEPT_S, Mark, aged, deafened, marked, track, unasked
+from fencer.core.history import Mark, aged, deafened, marked, track, unasked
 from fencer.core.policy import Mode, Policy
 from tests.core.build import ARMED, node, observation
 
@@ -50,8 +50,48 @@ def test_marks_that_go_back_are_forgotten_because_etcd_was_restored():
     assert marked(MARKS, replace(back, version=300)) == (*MARKS, replace(back, version=300))
 
 
+def test_marks_that_go_back_a_little_are_forgotten_too():
+    assert marked(MARKS, Mark(150, 30.0, 40.0)) == (Mark(150, 30.0, 40.0),)
+
+
+def test_an_answer_that_was_asked_for_before_the_last_mark_came_changes_nothing():
+    assert marked(MARKS, Mark(150, 29.9, 40.0)) == MARKS
+    assert marked(MARKS, Mark(150, 25.0, 40.0)) == MARKS
+
+
+def test_time_that_is_taken_out_of_a_silence_once_is_not_taken_out_again():
+    mark = replace(MARKS[0], deaf_s=20.0)
+    assert deafened((mark,), deaf_s=25.0, now_s=35.0, keep_s=10.0) == (mark,)
+    assert deafened((mark,), deaf_s=25.0, now_s=45.0, keep_s=10.0) == (replace(mark, deaf_s=25.0),)
+
+
+def test_time_in_which_no_lease_could_be_read_does_not_age_one_that_is_newer_than_every_mark():
+    before = track(None, "t1", ready=True, now_s=0.0)
+    seen = track(before, "t2", ready=True, now_s=40.0, version=301, unseen_s=7.0, marks=MARKS)
+    assert seen.deaf_s == 0.0
+
+
+def test_it_does_where_no_mark_dates_the_lease():
+    before = track(None, "t1", ready=True, now_s=0.0)
+    for version, marks in ((0, MARKS), (301, ())):
+        seen = track(before, "t2", ready=True, now_s=40.0, version=version, unseen_s=7.0, marks=marks)
+        assert (seen.changed_at_s, seen.deaf_s) == (40.0, 7.0)
+
+
+def test_a_lease_that_was_last_read_when_a_mark_was_made_is_dated_by_that_mark():
+    lease = read(150, read_s=20.0)
+    assert (lease.changed_at_s, lease.within_s) == (20.0, 0.0)
+
+
+def test_a_node_whose_lease_was_not_read_keeps_its_renewals():
+    """Else its kubelet would seem to be heard again and again once it is read."""
+    lease = read(300)
+    seen = unasked(node(lease_renewals=0), lease)
+    assert (seen.asked, seen.lease_renewals) == (False, lease.renewals)
+
+
 def test_old_marks_are_dropped():
-    now_s = 20.0 + MARKS_KEPT_S
+    now_s = 20.0 + 600.0
     assert [mark.version for mark in marked(MARKS, Mark(900, now_s, now_s))] == [200, 300, 900]
 
 

@@ -39,7 +39,11 @@ def test_a_guest_goes_by_its_hypervisors_identity_and_without_one_by_the_name(wr
 
 
 def test_what_does_not_change_is_the_same_object():
-    seen = node(binding=Binding(called("home", PVE), (BOOT,)), mark=replace(MARK, guest=called("home")))
+    seen = node(
+        binding=Binding(called("home", PVE), (BOOT,)),
+        mark=replace(MARK, guest=called("home")),
+        doubts=(doubt(guest=called("home")),),
+    )
     assert named(seen, HERE.read) is seen
 
 
@@ -49,6 +53,28 @@ def test_binding_mark_and_doubts_are_all_read_so():
     read = named(seen, HERE.read)
     assert read.binding.guest == read.mark.guest == read.doubts[0].guest == called("home")
     assert replace(read, binding=seen.binding, mark=seen.mark, doubts=seen.doubts) == seen
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (
+            {"binding": Binding(called("lab", PVE), (BOOT,))},
+            {"binding": Binding(called("home", PVE), (BOOT,))},
+        ),
+        (
+            {"mark": replace(MARK, guest=called("lab", PVE))},
+            {"mark": replace(MARK, guest=called("home", PVE))},
+        ),
+        (
+            {"doubts": (doubt(), doubt(guest=called("lab", PVE)))},
+            {"doubts": (doubt(), doubt(guest=called("home", PVE)))},
+        ),
+    ],
+    ids=["binding", "mark", "one doubt of two"],
+)
+def test_one_of_them_is_enough(written, read):
+    assert named(node(**written), HERE.read) == node(**read)
 
 
 def test_what_cannot_be_read_is_left_alone():

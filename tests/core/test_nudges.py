@@ -1,7 +1,5 @@
 """Nudges that travel on a Lease: what anybody calls a guest, how many, and that its holder takes them off."""
 
-import json
-
 import pytest
 
 from fencer.core.election import LeaseRecord
@@ -27,7 +25,7 @@ def test_others_do_not(guest):
 def test_who_said_it_and_when_is_written_and_the_rest_stays():
     wanted = sent(LEASE, ["101", "101", "b"], "fencer@pve1")
     assert wanted.notes.keys() == {"fencer.dev/hypervisor", NUDGE + "101", NUDGE + "b"}
-    assert json.loads(wanted.notes[NUDGE + "101"]) == {"at": LEASE.utc, "by": "fencer@pve1"}
+    assert wanted.notes[NUDGE + "101"] == f'{{"at":"{LEASE.utc}","by":"fencer@pve1"}}'
 
 
 def test_what_waits_there_already_is_not_written_again():
@@ -54,6 +52,13 @@ def test_however_many_are_written_there_only_so_many_are_heard():
     without, guests = taken(LeaseRecord("fencer-lab", notes=notes))
     assert len(guests) == MOST
     assert without.notes == {}
+
+
+def test_an_annotation_of_others_names_no_guest():
+    record = sent(LeaseRecord("fencer-lab", notes={"theirs": "x"}), ["101"], "fencer@pve1")
+    without, guests = taken(record)
+    assert guests == ("101",)
+    assert without.notes == {"theirs": "x"}
 
 
 def test_a_lease_without_any_is_left_as_it_is():

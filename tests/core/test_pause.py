@@ -1,6 +1,7 @@
 """A pause: what people write, whether it holds, and that it never counts for less than was meant."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from fencer.core.decide import decide
 from fencer.core.model import Intent, Reason, Verdict
-from fencer.core.pause import PauseNote, read, standing, told, write
+from fencer.core.pause import LONGEST_S, PauseNote, read, standing, told, write
 from tests.core.build import ARMED, NOW_UTC, node, observation
 
 UTC, LATER = "2026-11-27T02:00:00Z", "2026-11-27T04:00:00Z"
@@ -23,6 +24,18 @@ def as_written(**other):
 @pytest.mark.parametrize("note", [NOTE, PauseNote("why"), PauseNote("why", by="x"), PauseNote("why", LATER)])
 def test_what_is_written_is_read(note):
     assert read(write(note)) == note
+
+
+def test_it_has_this_text():
+    """Administrators read and write it, and so do other versions of fencer."""
+    assert write(PauseNote("why")) == '{"schema":1,"why":"why"}'
+    assert write(NOTE) == (
+        f'{{"by":"anna@box","schema":1,"since":"{UTC}","until":"{LATER}","why":"storage work"}}'
+    )
+
+
+def test_an_end_more_than_a_week_away_is_confirmed():
+    assert timedelta(weeks=1).total_seconds() == LONGEST_S
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ from tests.core.build import (
     GUEST,
     MARK,
     NEW_BOOT,
+    NOW_S,
     NOW_UTC,
     POD,
     TAINT,
@@ -371,8 +372,31 @@ class TestSeenByAnAgent:
     def test_what_is_left_on_it_is_fenced_as_ever(self):
         assert decide(self.seen(facts={"pods": (POD,)}), ARMED).verdict is Verdict.FENCE
 
-    @pytest.mark.parametrize("unheard_s", [60.0, 599.0, 601.0])
-    @pytest.mark.parametrize("lasted_s", [60.0, 599.0, 601.0])
+    def test_one_that_has_been_off_for_long_is_as_planned_as_ever(self):
+        off = GuestHistory(run(since_s=0.0, last_s=NOW_S - 1), running_seen=True, boot_id=BOOT)
+        assert told(self.seen(facts={"history": off}, not_ready_s=9999.0))[1] is Reason.PLANNED_STOP
+
+    def test_the_drain_may_have_begun_this_very_second(self):
+        cordon = replace(self.CORDON, since_utc=NOW_UTC)
+        assert "cordoned for it 0 s ago" in says(decide(self.seen(cordon=cordon), ARMED))
+
+    @pytest.mark.parametrize("state", [PowerState.STOPPED, PowerState.RUNNING])
+    def test_of_a_guest_that_runs_it_says_that_its_kubelet_is_missing(self, state):
+        decision = decide(self.seen(state), ARMED)
+        assert decision.reason is Reason.PLANNED_STOP
+        assert ("its kubelet is not heard yet" in says(decision)) is (state is PowerState.RUNNING)
+
+    def test_what_was_checked_before_is_kept(self):
+        names = [check.name for check in decide(self.seen(), ARMED).checks]
+        assert "bound" in names
+        assert names[-1] == "unplanned"
+
+    def test_a_guest_that_runs_and_was_not_read_before_is_on_its_way(self):
+        new = {"history": GuestHistory()}
+        assert told(self.seen(PowerState.RUNNING, facts=new, not_ready_s=9999.0))[1] is Reason.PLANNED_STOP
+
+    @pytest.mark.parametrize("unheard_s", [60.0, 599.0, 600.0])
+    @pytest.mark.parametrize("lasted_s", [60.0, 599.0, 600.0])
     def test_a_guest_that_runs_unheard_for_long_is_no_planned_stop(self, unheard_s, lasted_s):
         runs = GuestHistory(run(PowerState.RUNNING, since_s=0.0, last_s=lasted_s), running_seen=True)
         seen = self.seen(PowerState.RUNNING, facts={"history": runs}, not_ready_s=unheard_s)

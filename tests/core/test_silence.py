@@ -10,6 +10,7 @@ from fencer.core.model import (
     Alarm,
     Binding,
     BindNode,
+    Cordon,
     ForgetMark,
     GuestHistory,
     Intent,
@@ -30,6 +31,7 @@ from tests.core.build import (
     NOW_S,
     POD,
     TAINT,
+    doubt,
     evidence,
     healthy,
     in_state,
@@ -107,6 +109,8 @@ class TestHeard:
         stands = GuestHistory(run(PowerState.PAUSED, renewals_at_start=2), boot_id=BOOT)
         seen = in_state(PowerState.PAUSED, node=node(ready=True, lease_age_s=3.0), history=stands)
         assert "its kubelet was heard 3 times since" in decide(seen, ARMED).objection.seen
+        twice = replace(stands, run=run(PowerState.PAUSED, renewals_at_start=3))
+        assert "its kubelet was heard 2 times" in decide(replace(seen, history=twice), ARMED).objection.seen
         lately = replace(stands, run=run(PowerState.PAUSED, renewals_at_start=4))
         assert "counting: silent 3 of" in decide(replace(seen, history=lately), ARMED).objection.seen
 
@@ -124,6 +128,37 @@ class TestHeard:
         reading = evidence(PowerState.ABSENT, end_recorded=recorded)
         seen = healthy(node=node(ready=True, lease_age_s=3.0), evidence=reading, history=missing)
         assert decide(seen, ARMED).reason is reason
+
+    @pytest.mark.parametrize(("ready", "verdict"), [(True, Verdict.HEALTHY), (None, Verdict.WAIT)])
+    def test_a_node_whose_lease_was_not_read_is_heard_if_it_is_ready(self, ready, verdict):
+        """Of a node whose guest runs fencer reads no lease, to spare the API server."""
+        unread = replace(healthy().node, asked=False, lease_age_s=None, ready=ready)
+        assert decide(healthy(node=unread), ARMED).verdict is verdict
+
+    def test_while_silence_is_counted_the_binding_is_still_noted(self):
+        """A kubelet that is alive after a reboot proves its boot; the note must not wait for the reading."""
+        booted = replace(healthy().node, boot_id=NEW_BOOT)
+        fell = GuestHistory(run(renewals_at_start=9, boot_id=NEW_BOOT), boot_id=NEW_BOOT, proven=True)
+        older = replace(booted, mark=replace(MARK, boot_id="older"))
+        counting = decide(healthy(node=older, evidence=evidence(), history=fell), ARMED)
+        assert counting.reason is Reason.COUNTING_SILENCE
+        assert any(isinstance(action, ForgetMark) for action in counting.actions)
+
+    def test_a_node_that_recovers_goes_on_to_do_so_though_its_guest_reads_off(self):
+        settling = replace(
+            healthy().node,
+            cordon=Cordon("unfence", BOOT, "2026-11-20T09:00:00Z"),
+            cordoner="fencer",
+            unschedulable=True,
+        )
+        fell = GuestHistory(run(renewals_at_start=9), running_seen=True, boot_id=BOOT)
+        decision = decide(healthy(node=settling, evidence=evidence(), history=fell), ARMED)
+        assert decision.reason is Reason.SETTLED
+
+    def test_a_distrusted_hypervisor_is_not_called_blind(self):
+        """It answers; fencer does not trust the answer, and names that elsewhere."""
+        unsure = evidence(PowerState.UNKNOWN, doubt=doubt())
+        assert decide(healthy(evidence=unsure), ARMED).reason is Reason.NODE_HEALTHY
 
     def test_a_guest_that_nobody_can_read_is_not_called_healthy_and_no_more(self):
         blind = decide(healthy(evidence=None, evidence_error="lab: no answer"), ARMED)
@@ -338,6 +373,40 @@ class TestWords:
         assert counting.seen.endswith(
             "counting: silent 25 of 90 s, as counted here; lease last renewed 51 s ago"
         )
+
+    @pytest.mark.parametrize(
+        ("facts", "intent", "is_said"),
+        [
+            ({}, Intent.WATCH, True),
+            ({"renewed_utc": "2026-11-20T09:59:21Z"}, Intent.WATCH, False),
+            ({"lease_age_s": 12.0, "deaf_s": 5.0}, Intent.WATCH, False),
+            ({"lease_age_s": 12.0, "not_ready_s": 0.0}, Intent.FENCE, False),
+        ],
+        ids=["as old as the limit", "younger than the limit", "fencer was cut off", "a command"],
+    )
+    def test_only_an_agent_that_started_after_the_last_renewal_says_how_long_it_watched(
+        self, facts, intent, is_said
+    ):
+        old = {"lease_age_s": 25.0, "lease_renewals": 0, "renewed_utc": "2026-11-20T09:59:20Z"}
+        decision = decide(observation(node=node(**{**old, **facts}), intent=intent), ARMED)
+        assert decision.reason is Reason.SILENCE_TOO_SHORT
+        assert ("but only watched for" in decision.objection.seen) is is_said
+
+    @pytest.mark.parametrize(
+        ("facts", "is_said"),
+        [
+            ({}, True),
+            ({"renewed_utc": "2026-11-20T09:59:26Z"}, False),
+            ({"deaf_s": 5.0}, False),
+        ],
+        ids=["a period older", "less than a period older", "fencer was cut off"],
+    )
+    def test_a_lease_that_is_much_older_than_what_is_counted_is_shown_with_its_age(self, facts, is_said):
+        """One of the period's length: a renewal may have come a moment before the agent began to count."""
+        old = {"ready": True, "lease_age_s": 25.0, "lease_renewals": 0, "renewed_utc": "2026-11-20T09:59:25Z"}
+        counting = decide(in_state(PowerState.STOPPED, node=node(**{**old, **facts})), PATIENT)
+        assert counting.reason is Reason.COUNTING_SILENCE
+        assert ("as counted here" in counting.objection.seen) is is_said
 
     def test_a_lease_that_cannot_be_read_is_told_so(self):
         assert "has no lease that can be read" in self.heard(lease_age_s=None)

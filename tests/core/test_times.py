@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from fencer.core.times import in_zone, zone_of
+from fencer.core.text import age
+from fencer.core.times import age_between, in_zone, zone_of
 
 CET = timezone(timedelta(hours=1), "CET")
 AT = datetime(2026, 11, 26, 20, 0, tzinfo=UTC)
@@ -26,6 +27,20 @@ def test_times_in_a_text_are_told_in_a_zone_and_the_rest_stays():
 )
 def test_what_only_looks_like_a_time_stays_as_it_is(text, zone):
     assert in_zone(text, zone) == text
+
+
+@pytest.mark.parametrize(
+    ("earlier", "told"),
+    [
+        ("2026-11-26T20:00:00Z", age(0.0)),
+        ("2026-11-26T20:00:09Z", age(0.0)),
+        ("2026-11-26T19:59:58Z", age(2.0)),
+        ("", age(float("inf"))),
+    ],
+    ids=["the same moment", "a clock that was set back", "two seconds", "unknown"],
+)
+def test_an_age_is_never_negative_and_that_of_an_unknown_time_has_no_number(earlier, told):
+    assert age_between(earlier, "2026-11-26T20:00:00Z") == told
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from fencer.core.model import (
     Proof,
     Taint,
     Unreadable,
+    version_number,
 )
 from fencer.core.pods import clearable, older_than_fence
 from fencer.core.policy import Policy
@@ -76,6 +77,61 @@ READ = [
 ]
 
 
+class TestReadings:
+    def test_a_guest_that_is_not_found_is_in_no_transition(self):
+        absent = Evidence.absent(GUEST, "not found", "test", 0.0)
+        assert absent.settled
+        assert absent.at_rest
+        assert not absent.gone
+
+    @pytest.mark.parametrize(
+        ("reading", "at_rest"),
+        [
+            (evidence(PowerState.UNKNOWN), False),
+            (evidence(PowerState.UNKNOWN, filed=True), True),
+            (evidence(PowerState.RUNNING, filed=True), False),
+            (evidence(PowerState.RUNNING), False),
+            (evidence(PowerState.SAVED), True),
+        ],
+        ids=["unknown", "saved to a file", "restored from a file", "running", "saved"],
+    )
+    def test_a_guest_is_at_rest_where_nothing_of_it_runs(self, reading, at_rest):
+        assert reading.at_rest is at_rest
+
+    def test_a_reading_repeats_another_of_another_time_and_no_other(self):
+        assert evidence().repeats(evidence(observed_at_s=1.0))
+        assert not evidence().repeats(evidence(settled=False))
+
+    @pytest.mark.parametrize(
+        ("reading", "lifted"),
+        [
+            (evidence(PowerState.PAUSED, cold_start=False), True),
+            (evidence(PowerState.PAUSED, cold_start=True), False),
+            (evidence(PowerState.PAUSED, cold_start=False, filed=True), False),
+            (evidence(PowerState.STOPPED, cold_start=False), False),
+            (evidence(PowerState.SAVED, cold_start=False), False),
+        ],
+        ids=["restored, waits", "booted, waits", "restored from a file", "stopped", "saved"],
+    )
+    def test_a_doubt_about_saved_memory_ends_once_it_was_restored(self, reading, lifted):
+        assert doubt(kind=Doubted.SAVED).lifted_by(reading) is lifted
+
+
+class TestVersions:
+    @pytest.mark.parametrize(
+        ("mine", "others", "newer"),
+        [("2", "1", True), ("1", "1", False), ("1", "0", False), ("1", "", False), ("x", "1", False)],
+    )
+    def test_of_two_states_the_one_with_the_higher_version_is_newer(self, mine, others, newer):
+        assert node(version=mine).newer_than(node(version=others)) is newer
+        assert not node(version=mine, uid="another").newer_than(node(version=others))
+
+    def test_a_version_that_is_too_long_is_no_number(self):
+        """A text of a million digits takes Python minutes to read."""
+        assert version_number(str(2**64 - 1)) == 2**64 - 1
+        assert version_number("1" + "0" * 20) == 0
+
+
 class TestAnnotations:
     @pytest.mark.parametrize(("read", "write", "value"), SIGNED, ids=["binding", "mark", "doubts"])
     def test_what_is_written_is_read_again(self, read, write, value):
@@ -94,6 +150,23 @@ class TestAnnotations:
         assert annotations.write_binding(Binding(GUEST, ("b1",)), SEAL) == bound
         cordon = f'{{"bootID":"{BOOT}","by":"unfence","schema":1,"since":"{NOW_UTC}"}}'
         assert annotations.write_cordon(Cordon("unfence", BOOT, NOW_UTC)) == cordon
+
+    def test_a_cordon_names_its_drain_and_whether_a_shutdown_follows(self):
+        cordon = Cordon("drain", BOOT, NOW_UTC, "a1", shutdown=True)
+        text = annotations.write_cordon(cordon)
+        assert text == (
+            f'{{"bootID":"{BOOT}","by":"drain","run":"a1","schema":1,"since":"{NOW_UTC}","stop":true}}'
+        )
+        assert annotations.read_cordon(text) == cordon
+
+    @pytest.mark.parametrize(
+        ("more", "shutdown"),
+        [({"shutdown": True}, True), ({"shutdown": "yes"}, False), ({"stop": False}, False), ({}, False)],
+        ids=["by fencer-guest", "no bool", "denied", "not told"],
+    )
+    def test_a_cordon_is_for_a_shutdown_if_it_says_so(self, more, shutdown):
+        data = json.loads(annotations.write_cordon(Cordon("drain", BOOT, NOW_UTC)))
+        assert annotations.read_cordon(json.dumps({**data, **more})).shutdown is shutdown
 
     def test_a_cordon_of_the_signed_schema_is_a_newer_fencers(self):
         text = annotations.write_cordon(Cordon("unfence", BOOT, NOW_UTC)).replace(":1,", ":2,")
@@ -305,6 +378,7 @@ class TestPolicy:
             ({"clear_parallel": 0}, "clear_parallel"),
             ({"clear_batch": 4}, "clear_batch"),
             ({"max_fenced": 0}, "max_fenced"),
+            ({"max_fenced_hosts": 0}, "max_fenced_hosts"),
             ({"paused_for_s": -5.0}, "paused_for_s"),
             ({"stop_deadline_s": 9.0}, "stop_deadline_s (9) must be more than 10"),
         ],

@@ -57,6 +57,7 @@ ENDING = ("NamespaceTerminating", "shop is being terminated")
     [
         (Answer(299), Meaning.GOING),
         (Answer(403, "no", (CHANGED_MEANING,)), Meaning.NEVER),
+        (Answer(422, "can only evict pods with spec.nodeName set to itself"), Meaning.NEVER),
         (Answer(403, "no", (CHANGED_MEANING, ENDING)), Meaning.NAMESPACE),
         (Answer(500, "no", (ENDING,)), Meaning.PASSING),
         (Answer(408), Meaning.PASSING),

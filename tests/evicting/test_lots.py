@@ -42,3 +42,6 @@ def test_a_drain_that_spares_leaves_what_another_would_refuse_to_begin_with() ->
     assert of_lot([bare, local], spares, spares.forbidden) == ()
     assert of_lot([bare, local], spares, spares.staying) == (bare, local)
     assert lot(pod("web"), spares) is Lot.EVICT
+    static, agent = pod("static", mirror=True), pod("cni", controller="DaemonSet/cni")
+    for filters in (refuses, spares):
+        assert of_lot([static, agent], filters, filters.staying) == (static, agent)

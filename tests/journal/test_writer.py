@@ -30,7 +30,7 @@ class Disk:
         self.goes_on = threading.Event()
         self.goes_on.set()
         self.hung = threading.Event()
-        self.refuses = ""
+        self.refuses = self.refuses_once = self.keeps = ""
         self.tried, self.wrote = threading.Semaphore(0), threading.Semaphore(0)
 
     def append(self, rows):
@@ -38,12 +38,15 @@ class Disk:
         if not self.goes_on.is_set():
             self.hung.set()
             self.goes_on.wait(LONG_S)
-        if self.refuses:
-            raise JournalError(self.refuses)
+        refuses, self.refuses_once = self.refuses or self.refuses_once, ""
+        if refuses:
+            raise JournalError(refuses)
         self._store.append(rows)
         self.wrote.release()
 
     def prune(self, largest_bytes, oldest_utc):
+        if self.keeps:
+            raise JournalError(self.keeps)
         return self._store.prune(largest_bytes, oldest_utc)
 
     def close(self):
@@ -174,17 +177,78 @@ def test_a_disk_that_refuses_is_told_once_tried_again_and_loses_nothing(journal,
     ]
 
 
-def test_what_is_too_much_to_keep_is_counted_and_the_count_written(journal, disk, path):
-    disk.refuses = "full"
+def hang_with_one_row_and_too_many_waiting(journal, disk):
+    """One row is in the write that hangs; 7 more rows than may wait come after it."""
+    disk.goes_on.clear()
+    first = journal.put(row("0"))
+    assert disk.hung.wait(LONG_S)
     for number in range(KEPT_ROWS + 7):
-        journal.put(row(str(number)))
+        journal.put(row(str(number + 1)))
+    return first
+
+
+def test_what_is_too_much_to_keep_is_counted_and_the_count_written(journal, disk, path):
+    """The write fails, and its row has to wait as well: it is the eighth that is lost."""
+    hang_with_one_row_and_too_many_waiting(journal, disk)
+    disk.refuses = "full"
+    disk.goes_on.set()
+    for _ in range(2):  # the second try shows that the first has failed
+        assert disk.tried.acquire(timeout=LONG_S)
     disk.refuses = ""
     assert journal.close(LONG_S)
     first, *others = entries(path)
-    assert first.kind is Kind.LOST
-    assert first.body["rows"] + len(others) == KEPT_ROWS + 7
-    assert others[-1].body["text"] == str(KEPT_ROWS + 6)
+    assert (first.kind, first.body["rows"]) == (Kind.LOST, 8)
+    assert [one.body["text"] for one in others] == [str(number) for number in range(8, KEPT_ROWS + 8)]
     verify(path)
+
+
+def test_rows_lost_during_a_hang_are_counted_where_they_are_missing(journal, disk, path):
+    hang_with_one_row_and_too_many_waiting(journal, disk)
+    disk.goes_on.set()
+    assert journal.close(LONG_S)
+    first, lost, *others = entries(path)
+    assert first.body["text"] == "0"
+    assert (lost.kind, lost.body["rows"]) == (Kind.LOST, 7)
+    assert [one.body["text"] for one in others] == [str(number) for number in range(8, KEPT_ROWS + 8)]
+
+
+def test_a_row_that_is_still_being_written_is_not_called_written_because_later_ones_are_lost(journal, disk):
+    first = hang_with_one_row_and_too_many_waiting(journal, disk)
+    assert not journal.written(first, 0.01)
+
+
+def test_a_row_that_was_lost_is_never_called_written(journal, disk):
+    first = hang_with_one_row_and_too_many_waiting(journal, disk)
+    disk.goes_on.set()
+    assert journal.written(first + KEPT_ROWS + 7, LONG_S)
+    assert not journal.written(first + 7, LONG_S)
+    assert journal.written(first + 8, LONG_S)
+
+
+def test_a_write_that_fails_while_the_agent_stops_is_tried_once_more(journal, disk, path, monkeypatch):
+    """The disk recovers between the write's failure and the end."""
+    monkeypatch.setattr("fencer.journal.writer.RETRY_S", LONG_S)
+    disk.goes_on.clear()
+    journal.put(row("one"))
+    assert disk.hung.wait(LONG_S)
+    stopped = []
+    stopping = threading.Thread(target=lambda: stopped.append(journal.close(LONG_S)))
+    stopping.start()
+    while not journal._closed:
+        stopping.join(0.001)
+    disk.refuses_once = "full"
+    disk.goes_on.set()
+    stopping.join(LONG_S)
+    assert stopped == [True]
+    assert texts(path) == ["one"]
+
+
+def test_old_rows_that_cannot_be_dropped_leave_the_new_ones_written_once(journal, disk, path, caplog):
+    disk.keeps = "full"
+    assert journal.written(journal.put(row("one")), LONG_S)
+    assert journal.close(LONG_S)
+    assert texts(path) == ["one"]
+    assert "the journal cannot drop its old rows: full" in caplog.text
 
 
 def test_at_the_end_a_disk_that_hangs_is_not_waited_for(journal, disk):

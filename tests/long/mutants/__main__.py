@@ -5,6 +5,7 @@
 ./dev mutants fencer/core/fence.py --place silent   one function, class or table of them
 ./dev mutants --quick core             what is in functions, a tenth of a second each
 ./dev mutants --list core              name the faults, and try none
+./dev mutants core evicting --write    write the numbers into docs/safety.md
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.long.mutants import page
 from tests.long.mutants.explained import LIST, outdated, read, unexplained
 from tests.long.mutants.faults import Fault, faults_in
 from tests.long.mutants.runner import AlreadyFailing, Runner
@@ -116,7 +119,28 @@ def main(words: Sequence[str]) -> int:
     say(f"\n{table(tried, survivors, left)}\n{(time.monotonic() - began_s) / 60:.1f} minutes\n")
     say(f"{len(tried)} faults: {len(tried) - len(survivors)} found, {len(survivors) - len(left)} explained, ")
     say(f"{len(left)} neither; {len(old)} explained in vain\n")
+    if asked.write:
+        write(tried, survivors, left)
     return 1 if left or old else 0
+
+
+def write(tried: Iterable[Fault], survivors: Iterable[Fault], left: Iterable[Fault]) -> None:
+    """Write the numbers of the modules that were tried into the table of `docs/safety.md`."""
+    tried_of, survived, neither = (
+        Counter(fault.path for fault in faults) for faults in (tried, survivors, left)
+    )
+    today = datetime.now(UTC).date().isoformat()
+    rows = [
+        page.Row(path, tried_of[path], survived[path] - neither[path], neither[path], today)
+        for path in tried_of
+    ]
+    text = page.PAGE.read_text(encoding="utf-8")
+    page.PAGE.write_text(page.with_rows(text, shown(), rows), encoding="utf-8")
+
+
+def shown() -> list[str]:
+    """Return the modules that `docs/safety.md` shows and that have a fault."""
+    return [path for part in page.SHOWN for path in PARTS[part].modules() if faults_in(ROOT, path)]
 
 
 def table(tried: Iterable[Fault], survivors: Iterable[Fault], left: Iterable[Fault]) -> str:
@@ -151,7 +175,10 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="so many trials at a time")
     parser.add_argument("--quick", action="store_true", help="load no module again: see `Runner.survivors`")
     parser.add_argument("--list", action="store_true", help="name the faults, and try none")
+    parser.add_argument("--write", action="store_true", help="write the numbers into docs/safety.md")
     asked = parser.parse_args(words)
+    if asked.write and (asked.place or asked.tests or asked.quick or asked.list):
+        parser.error("--write is for whole modules, with all tests of their part")
     if asked.jobs < 1:
         parser.error("--jobs is 1 at least")
     if missing := [path for path in asked.tests or () if not (ROOT / path.partition("::")[0]).exists()]:

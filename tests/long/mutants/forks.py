@@ -25,8 +25,10 @@ def in_fork(what: Callable[[], Any]) -> Any:
         try:
             with os.fdopen(writing, "wb") as pipe:
                 pickle.dump(what(), pipe)
+        except BaseException:  # noqa: BLE001 - nothing may get out of this process
+            traceback.print_exc()
         finally:
-            os._exit(0)  # whatever went wrong is told by what is not in the pipe
+            os._exit(0)  # an empty pipe shows that it failed
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         told = pipe.read()
@@ -34,10 +36,18 @@ def in_fork(what: Callable[[], Any]) -> Any:
     return pickle.loads(told) if told else "the tests ended without a word"  # noqa: S301 - our own child's
 
 
-def end_with(what: Callable[[], int], within_s: int) -> None:
-    """Do something in silence, and end this process with its exit code; or by SIGALRM, if it takes long."""
+def end_with(what: Callable[[], int], cpu_s: float, within_s: float) -> None:
+    """Do something in silence, and end this process with its exit code.
+
+    Args:
+        what: Returns the exit code.
+        cpu_s: SIGPROF ends the process once it has used this much CPU time.
+        within_s: SIGALRM ends it once this much time has passed: it waits, or the machine is busy.
+    """
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, cpu_s)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(within_s)
+    signal.setitimer(signal.ITIMER_REAL, within_s)
     told = os.dup(2)
     _silence(1, 2)
     code = BROKEN

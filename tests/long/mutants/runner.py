@@ -14,12 +14,13 @@ import importlib
 import importlib.abc
 import importlib.util
 import os
+import signal
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -30,27 +31,23 @@ import hypothesis
 import pytest
 
 from tests.long.mutants.faults import Fault
-from tests.long.mutants.forks import BROKEN, Tell, end_with, heard_from, in_fork, tell_through_a_pipe
+from tests.long.mutants.forks import Tell, end_with, heard_from, in_fork, tell_through_a_pipe
 
 PATIENCE = 5
-"""A trial takes so many times what its tests take without a fault, and `PATIENCE_S`, before it is given up: a
-fault that hangs is found."""
-PATIENCE_S = 20
+"""A trial may use this many times the CPU time that its tests take without a fault, and `PATIENCE_S` more. A
+fault that uses more is found: it loops."""
+PATIENCE_S = 5
+WAIT = 10
+"""A trial may last this many times its CPU time. One that lasts longer waits for something, or the machine is
+busy: the runner tries it again. A fault that makes its tests wait twice is found."""
 
 _FOUND = 1
-"""Exit code of a trial, besides 0: not found; and that of `end_with`."""
+"""Exit code of a trial, besides 0 (not found) and `forks.BROKEN`."""
+_SHOW_THE_FAULT = {signal.SIGPROF, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE}
+"""Signals that end a trial because of its fault: a loop, or a crash. Any other signal comes from outside."""
 _QUIET = (
-    "-q",
-    "-s",
-    "--assert=plain",
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "no:xdist",
-    "-p",
-    "no:cov",
-    "-p",
-    "no:rerunfailures",
+    *("-q", "-s", "--assert=plain"),
+    *("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "-p", "no:rerunfailures"),
 )
 _USUAL = ("-o", "addopts=", "--import-mode=importlib", "--strict-markers", "-m", "not (e2e or libvirt)")
 
@@ -61,25 +58,34 @@ class Measured:
 
     Attributes:
         ran_by: The tests that run a line, by file and line.
+        loading: The lines that run before any test: while modules are loaded and tests are collected.
         took_s: What each test takes.
         modules: What was imported for them, besides the project's own.
         finds: How many faults of a function, and of a module, each test has found so far.
     """
 
     ran_by: dict[tuple[str, int], set[str]] = field(default_factory=dict)
+    loading: set[tuple[str, int]] = field(default_factory=set)
     took_s: dict[str, float] = field(default_factory=dict)
     modules: list[str] = field(default_factory=list)
     finds: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
-    def tests_for(self, fault: Fault) -> list[str]:
+    def tests_for(self, fault: Fault, *, again: bool) -> list[str]:
         """Return the tests that may find a fault, the likeliest first; all, if it is there from the start.
 
-        So is what no test runs: a function may be called when a module is loaded.
+        So may any test find one in a line that runs before the tests, if all modules are loaded again.
+
+        Args:
+            fault: What is tried.
+            again: All modules are loaded again.
         """
-        found: set[str] = set()
-        if fault.function:
-            found = found.union(*(self.ran_by.get((fault.path, line), ()) for line in fault.lines))
-        return sorted(found or self.took_s, key=lambda test: (*self._finds_less(fault, test), test))
+        lines = [(fault.path, line) for line in fault.lines] if fault.function else []
+        found: set[str] = set().union(*(self.ran_by.get(line, ()) for line in lines))
+        every = not found or (again and not self.loading.isdisjoint(lines))
+        return sorted(
+            self.took_s if every else found,
+            key=lambda test: (test not in found, *self._finds_less(fault, test), test),
+        )
 
     def _finds_less(self, fault: Fault, test: str) -> tuple[int, int, float]:
         in_function, in_module = (self.finds[fault.path, name, test] for name in (fault.function, ""))
@@ -96,6 +102,10 @@ class Measured:
 
 class AlreadyFailing(Exception):
     """The tests fail, or are none, without any fault."""
+
+
+class NotTried(Exception):
+    """A trial ended in a way that shows nothing about its fault."""
 
 
 class Runner:
@@ -123,6 +133,7 @@ class Runner:
 
         Raises:
             AlreadyFailing: Some fail without any fault.
+            NotTried: A trial ended in a way that shows nothing about its fault.
         """
         told = in_fork(lambda: self._first_pass(faults))
         if isinstance(told, str):
@@ -134,80 +145,148 @@ class Runner:
             with suppress(ImportError):
                 importlib.import_module(name)
         if left:
-            self._check_reloading(measured.took_s)
-        return list(self._survivors((faults[index] for index in left), measured, self._reloaded))
+            self._check_reloading([faults[index] for index in left], measured)
+        return list(self._survivors((faults[index] for index in left), measured, self._reloaded, again=True))
 
     def _first_pass(self, faults: Sequence[Fault]) -> tuple[Measured, list[int]] | str:
         """Collect and measure the tests, and try what can be tried on what they loaded; in a fork."""
         plugin = _AfterCollection(self, faults)
+        plugin.watch_loading()
         code = pytest.main([*_QUIET, *_USUAL, *self.tests], plugins=[plugin])
         if plugin.left is None:
             return plugin.why or f"pytest ended with exit code {code}: see its output"
         return plugin.measured, plugin.left
 
     def _survivors(
-        self, faults: Iterable[Fault], measured: Measured, trial: Callable[[Fault, Sequence[str], Tell], int]
+        self,
+        faults: Iterable[Fault],
+        measured: Measured,
+        trial: Callable[[Fault, Sequence[str], Tell], int],
+        *,
+        again: bool,
     ) -> Iterator[Fault]:
         """Try faults, so many at a time, and return those that are not found, in any order."""
-        running: dict[int, tuple[Fault, int]] = {}
-        for fault in faults:
-            if len(running) == self.jobs:
-                yield from self._ended(running, measured)
-            tests = measured.tests_for(fault)
-            patience_s = measured.patience_s(tests)
-            told, tell = tell_through_a_pipe()
-            sys.stdout.flush()
-            pid = os.fork()
-            if not pid:
-                end_with(lambda fault=fault, tests=tests, tell=tell: trial(fault, tests, tell), patience_s)
-            os.close(tell.pipe)
-            running[pid] = fault, told
-        while running:
-            yield from self._ended(running, measured)
+        running: dict[int, _Running] = {}
+        waiting = deque((fault, 0) for fault in faults)
+        while waiting or running:
+            if waiting and len(running) < self.jobs:
+                fault, waited = waiting.popleft()
+                tests = measured.tests_for(fault, again=again)
+                cpu_s = measured.patience_s(tests)
+                told, tell = tell_through_a_pipe()
+                sys.stdout.flush()
+                pid = os.fork()
+                if not pid:
+                    end_with(
+                        lambda fault=fault, tests=tests, tell=tell: trial(fault, tests, tell),
+                        cpu_s,
+                        WAIT * cpu_s,
+                    )
+                os.close(tell.pipe)
+                running[pid] = _Running(fault, told, waited)
+                continue
+            pid, status = os.wait()
+            ended = running.pop(pid)
+            for test in heard_from(ended.pipe):
+                measured.found_by(test, ended.fault)
+            if _lasted_too_long(status) and not ended.waited:
+                waiting.append((ended.fault, 1))
+                continue
+            found = _found(status, ended.fault)
+            self._say(ended.fault, found)
+            if not found:
+                yield ended.fault
 
-    def _ended(self, running: dict[int, tuple[Fault, int]], measured: Measured) -> Iterator[Fault]:
-        pid, status = os.wait()
-        fault, told = running.pop(pid)
-        for test in heard_from(told):
-            measured.found_by(test, fault)
-        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == BROKEN:
-            raise RuntimeError(f"could not be tried: {fault}")
-        self._say(fault, status != 0)
-        if status == 0:
-            yield fault
+    def _check_reloading(self, faults: Sequence[Fault], measured: Measured) -> None:
+        """Load modules and run the tests as a trial does, but without a fault.
 
-    def _check_reloading(self, tests: Iterable[str]) -> None:
-        """Run the tests in a new process without a fault: what fails there would count as a fault found.
+        What fails here would fail in every trial, and count as found. Each module is loaded first once: some
+        may load only after others.
 
         Raises:
-            AlreadyFailing: Some fail.
+            AlreadyFailing: A module cannot be loaded, or a test fails.
         """
-        code = in_fork(lambda: self._tested_again(None, [*tests], lambda _test: None))
-        if code != 0:
-            raise AlreadyFailing(
-                f"without any fault, but with all modules loaded again, pytest ends with {code}"
+        by_path = {fault.path: fault for fault in faults}
+        unchanged = [replace(fault, edit=(0, 0, "")) for fault in by_path.values()]
+        for fault in unchanged:
+            if why := in_fork(lambda fault=fault: self._load_again(fault)):
+                raise AlreadyFailing(f"without any fault, {fault.path} cannot be loaded first: {why}")
+        code = in_fork(
+            lambda: (
+                self._load_again(unchanged[0]) or self._tested_again([*measured.took_s], lambda _test: None)
             )
+        )
+        if code != 0:
+            raise AlreadyFailing(f"without any fault, but with modules loaded again, pytest ends with {code}")
 
     def _reloaded(self, fault: Fault, tests: Sequence[str], tell: Tell) -> int:
-        try:
-            return _FOUND if self._tested_again(fault, tests, tell) else 0
-        except Exception:  # noqa: BLE001 - a fault may raise anything where pytest loads fencer's plugin
-            return _FOUND
+        """Try the file of the likeliest test first: to collect all of them takes seconds."""
+        file = tests[0].partition("::")[0]
+        likely = [test for test in tests if test.partition("::")[0] == file]
+        others = [test for test in tests if test.partition("::")[0] != file]
+        for some in filter(None, (likely, others)):
+            if self._load_again(fault):
+                return _FOUND
+            try:
+                code = self._tested_again(some, tell)
+            except Exception:  # noqa: BLE001 - a fault may raise anything where pytest loads fencer's plugin
+                return _FOUND
+            # Where a fault leaves no test to run, no test has found it.
+            if code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
+                return _FOUND
+        return 0
 
-    def _tested_again(self, fault: Fault | None, tests: Sequence[str], tell: Callable[[str], None]) -> int:
-        """Load all of the project again, and run the tests.
+    def _load_again(self, fault: Fault) -> str:
+        """Forget all of the project, and load the module with the fault; return why it cannot be loaded.
 
-        The module with the fault comes first: pytest loads fencer as a plugin, by a finder of its own that goes
-        before all others.
+        This comes before pytest starts: pytest loads fencer as a plugin, by a finder of its own.
         """
         for name in [name for name in sys.modules if name.partition(".")[0] in {"fencer", "tests"}]:
             del sys.modules[name]
-        if fault is not None:
-            loader = _Loader(self.root, fault)
-            sys.meta_path.insert(0, loader)
+        loader = _Loader(self.root, fault)
+        sys.meta_path.insert(0, loader)
+        try:
             importlib.import_module(loader.name)
+        except Exception as error:  # noqa: BLE001 - a fault may raise anything
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def _tested_again(self, tests: Sequence[str], tell: Callable[[str], None]) -> int:
+        """Run the tests after `_load_again`, and return pytest's exit code."""
         files = sorted({test.partition("::")[0] for test in tests})
         return int(pytest.main([*_QUIET, *_USUAL, "-x", *files], plugins=[_Chosen(tests, tell)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A trial that runs.
+
+    Attributes:
+        fault: What is tried.
+        pipe: Where the trial reports which test found it.
+        waited: How many trials of this fault have lasted too long.
+    """
+
+    fault: Fault
+    pipe: int
+    waited: int
+
+
+def _lasted_too_long(status: int) -> bool:
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
+
+
+def _found(status: int, fault: Fault) -> bool:
+    """Whether a trial found its fault, by how its process ended.
+
+    Raises:
+        NotTried: The runner has a defect, or another process killed the trial.
+    """
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) in {0, _FOUND}:
+        return os.WEXITSTATUS(status) == _FOUND
+    if _lasted_too_long(status) or (os.WIFSIGNALED(status) and os.WTERMSIG(status) in _SHOW_THE_FAULT):
+        return True
+    raise NotTried(f"the trial ended with {os.waitstatus_to_exitcode(status)}: {fault}")
 
 
 class _AfterCollection:
@@ -219,6 +298,7 @@ class _AfterCollection:
         self.why = ""
         self._runner, self._faults = runner, faults
         self._items: dict[str, pytest.Item] = {}
+        self._loading = self._watch()
 
     def pytest_sessionstart(self) -> None:
         """The first wrong example will do."""
@@ -227,6 +307,10 @@ class _AfterCollection:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Instead of running the tests once."""
+        self._loading.stop()
+        data = self._loading.get_data()
+        for path in data.measured_files():
+            self.measured.loading |= {(self._name(path), line) for line in data.lines(path) or ()}
         self._items = {item.nodeid: item for item in session.items}
         own = ("fencer", "tests", "test_", "conftest", "__")
         self.measured.modules = [name for name in sys.modules if not name.startswith(own)]
@@ -238,16 +322,35 @@ class _AfterCollection:
         gc.freeze()  # what is shared with the trials stays shared
         inside = {index: fault for index, fault in enumerate(self._faults) if fault.function}
         trial = _Trial(session, self._items, functions, self._runner.root)
-        found = list(self._runner._survivors(inside.values(), self.measured, trial))
+        if inside and (failed := in_fork(lambda: self._tried_without_fault(trial))):
+            self.why = f"without any fault, {failed} fails the second time it runs in one process"
+            return True
+        found = list(self._runner._survivors(inside.values(), self.measured, trial, again=False))
         self.left = [
             index for index, fault in enumerate(self._faults) if not fault.function or fault in found
         ]
         return True
 
+    def watch_loading(self) -> None:
+        """Note the lines that run from now on until the tests are collected."""
+        self._loading.start()
+
+    def _watch(self) -> coverage.Coverage:
+        paths = sorted({str(self._runner.root / fault.path) for fault in self._faults})
+        return coverage.Coverage(data_file=None, include=paths, branch=False, config_file=False)
+
+    def _name(self, path: str) -> str:
+        return str(Path(path).relative_to(self._runner.root))
+
+    def _tried_without_fault(self, trial: _Trial) -> str:
+        """Run all tests again, as a trial does; return the first that fails: it would find every fault."""
+        failed: list[str] = []
+        trial(None, sorted(self._items, key=lambda test: self.measured.took_s[test]), failed.append)
+        return "".join(failed)
+
     def _measure(self, session: pytest.Session) -> None:
         """Run each test once, and note which lines it runs."""
-        paths = sorted({str(self._runner.root / fault.path) for fault in self._faults})
-        watch = coverage.Coverage(data_file=None, include=paths, branch=False, config_file=False)
+        watch = self._watch()
         for item in session.items:
             watch.start()
             watch.switch_context(item.nodeid)
@@ -257,9 +360,8 @@ class _AfterCollection:
             watch.stop()
         data = watch.get_data()
         for path in data.measured_files():
-            name = str(Path(path).relative_to(self._runner.root))
             for line, tests in data.contexts_by_lineno(path).items():
-                self.measured.ran_by[name, line] = set(tests) & self._items.keys()
+                self.measured.ran_by[self._name(path), line] = set(tests) & self._items.keys()
 
 
 class _Trial:
@@ -274,12 +376,9 @@ class _Trial:
     ) -> None:
         self._session, self._items, self._functions, self._root = session, items, functions, root
 
-    def __call__(self, fault: Fault, tests: Sequence[str], tell: Tell) -> int:
-        path = str(self._root / fault.path)
-        code = compile(fault.source(self._root), path, "exec", dont_inherit=True)
-        changed = {inner.co_qualname: inner for inner in _codes(code)}
-        for function in self._functions.get((path, fault.function), ()):
-            function.__code__ = changed[fault.function]
+    def __call__(self, fault: Fault | None, tests: Sequence[str], tell: Callable[[str], None]) -> int:
+        if fault is not None:
+            self._put(fault)
         for test in tests:
             item = self._items[test]
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
@@ -288,12 +387,28 @@ class _Trial:
                 return _FOUND
         return 0
 
+    def _put(self, fault: Fault) -> None:
+        path = str(self._root / fault.path)
+        code = compile(fault.source(self._root), path, "exec", dont_inherit=True)
+        changed = [inner for inner in _codes(code) if inner.co_qualname == fault.function]
+        if len(changed) > 1:  # a getter and its setter, say: the trial with the module loaded again is exact
+            return
+        for function in self._functions.get((path, fault.function), ()):
+            function.__code__ = changed[0]
+
 
 class _Chosen:
-    """A plugin of pytest: some tests, in this order."""
+    """A plugin of pytest: some tests, in this order.
 
-    def __init__(self, tests: Sequence[str], tell: Tell) -> None:
-        self._order = {test: index for index, test in enumerate(tests)}
+    A fault in a table changes the parameters of tests that are made from that table, and so their names. All
+    parameters of a chosen test run.
+    """
+
+    def __init__(self, tests: Sequence[str], tell: Callable[[str], None]) -> None:
+        self._order: dict[str, int] = {}
+        for index, test in enumerate(tests):
+            for name in (test, _without_parameters(test)):
+                self._order.setdefault(name, index)
         self._tell = tell
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -308,9 +423,13 @@ class _Chosen:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Leave out all others."""
+        places = {item: self._place(item.nodeid) for item in items}
         items[:] = sorted(
-            (item for item in items if item.nodeid in self._order), key=lambda item: self._order[item.nodeid]
+            (item for item in items if places[item] is not None), key=lambda item: places[item] or 0
         )
+
+    def _place(self, test: str) -> int | None:
+        return self._order.get(test, self._order.get(_without_parameters(test)))
 
 
 class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -333,6 +452,10 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Run the changed text."""
         exec(compile(self._source, str(self._path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - a mutant is there to be run
+
+
+def _without_parameters(test: str) -> str:
+    return test.partition("[")[0]
 
 
 def _without_chance() -> None:
