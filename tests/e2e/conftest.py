@@ -44,8 +44,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build here, where no test's timeout runs and the terminal shows why it takes so long."""
     if not session.config.option.collectonly:
-        _build_for(session.items, _CONTROL_PLANES, find_or_build)
-        _build_for(session.items, {"debian_node"}, debian.find_or_build)
+        here = [item for item in session.items if _HERE in item.path.parents]  # other folders have a `lab`, too
+        _build_for(here, _CONTROL_PLANES, find_or_build)
+        _build_for(here, {"debian_node"}, debian.find_or_build)
 
 
 def _build_for(items: list[pytest.Item], fixtures: set[str], build: Callable[[], object]) -> None:
