@@ -44,7 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build here, where no test's timeout runs and the terminal shows why it takes so long."""
     if not session.config.option.collectonly:
-        here = [item for item in session.items if _HERE in item.path.parents]  # other folders have a `lab`, too
+        # Other folders have a fixture `lab`, too, which needs no control plane.
+        here = [item for item in session.items if _HERE in item.path.parents]
         _build_for(here, _CONTROL_PLANES, find_or_build)
         _build_for(here, {"debian_node"}, debian.find_or_build)
 
