@@ -121,7 +121,7 @@ def _is_done(task: Task, judged: Judged) -> bool:
     if decision.verdict is Verdict.REFUSE:
         task.refuse(judged)
     if decision.verdict in BACK:
-        task.refuse(judged, f"fenced {fenced_age(judged.observation)} ago, and coming back")
+        task.refuse(judged, f"fenced {fenced_age(judged.observation)} ago, and recovering")
     return False
 
 

@@ -143,7 +143,7 @@ def _timeline(incident: Incident, zone: datetime) -> Iterator[list[Cell | str]]:
     """Give a row for each step, and the proof below those that cannot be taken back."""
     first, day, told = incident.entries[0], "", ""
     for number, one in enumerate(incident.entries):
-        word, text, colour = _step(one, incident.entries[number + 1 :])
+        word, text, colour = _step(one, incident.entries[number + 1 :], fenced=incident.is_fenced_at(one))
         proves = one.kind is Kind.DECISION and bool(PROVED & set(one.body.get("actions") or ()))
         says = f"{_readiness(one)}{one.body.get('text', '')}" if one.kind is Kind.DECISION else ""
         if not word or (says and says == told and not proves):
@@ -171,14 +171,17 @@ def _person(one: Entry) -> str:
     return f" (by {one.by.removesuffix(BY_HAND)})" if by_hand else ""
 
 
-def _step(one: Entry, later: Sequence[Entry]) -> tuple[str, str, str | None]:  # noqa: PLR0911 - one a kind
+def _step(  # noqa: PLR0911 - one a kind
+    one: Entry, later: Sequence[Entry], *, fenced: bool
+) -> tuple[str, str, str | None]:
     """Return a step: a word, the rest, and the colour that repeats the word. Empty: it is not told."""
     body = one.body
     text = str(body.get("text", ""))
     match one.kind:
         case Kind.DECISION:
             verdict = str(body.get("verdict"))
-            lead = lead_of(verdict) if body.get("intent") in FENCING else ""
+            fencing = body.get("intent") in FENCING
+            lead = lead_of(verdict, str(body.get("reason")), fenced=fenced) if fencing else ""
             return "seen", _readiness(one) + lead + text, BAD if verdict == "refuse" else None
         case Kind.INTENT if not _is_answered(one, later):
             return (

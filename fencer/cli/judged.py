@@ -78,6 +78,7 @@ def as_data(judged: Judged) -> dict[str, Any]:
         },
         "guest_state": state_of(observation).replace(NOBODY, "") or None,
         "guest_says": observation.evidence.raw if observation.evidence else None,
+        "condition": condition(judged).value,
         "verdict": key_of(shown_verdict(judged)),
         "reason": decision.reason.value,
         "why": why(judged),

@@ -24,6 +24,7 @@ from fencer.core.text import age, of_limit
 from fencer.guest.streams import OutputLost
 from fencer.wording.reasons import TEXTS
 from fencer.wording.steps import ACTIONS, STEPS, WIDTH
+from fencer.wording.verdicts import adjective_of
 
 TIMED = {
     Reason.SILENCE_TOO_SHORT: "silence",
@@ -69,7 +70,9 @@ class Progress:
         """Show a step on the way. The caller reports the ending."""
         if decision.verdict is Verdict.REFUSE or decision.reason is Reason.CLOSER_LOOK:
             return
-        what, detail = STEPS.get(decision.reason, (decision.verdict.value, TEXTS[decision.reason].says))
+        what, detail = STEPS.get(
+            decision.reason, (adjective_of(decision.verdict), TEXTS[decision.reason].says)
+        )
         text = detail if isinstance(detail, str) else _seen(decision, detail)
         if decision.reason is Reason.SILENCE_TOO_SHORT and decision.recheck_s is not None:
             text = f"{age(math.ceil(decision.recheck_s))} more of silence, as counted here: {text}"

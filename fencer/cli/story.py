@@ -15,6 +15,7 @@ from fencer.simulation.objects import ApiPod
 from fencer.simulation.stage import Stage, Summary
 from fencer.simulation.timeline import StageEvent
 from fencer.wording.reasons import TEXTS
+from fencer.wording.verdicts import key_of
 
 PAGE = 80
 """Columns of a story where there is no terminal."""
@@ -37,6 +38,7 @@ ASIDE = frozenset(
     }
 )
 """Decisions that only link two lines of the story, unless they are refusals."""
+REFUSED = key_of(Verdict.REFUSE)
 ASIDE_STEPS = frozenset({"to go", "off", "waiting", "drained", "back", "ready"})
 """Steps of a command that say what another line says, too."""
 
@@ -57,7 +59,7 @@ def is_aside(event: StageEvent) -> bool:
     """Whether a reader in a hurry misses nothing without this line."""
     if event.data.get("action") == "BindNode" or event.data.get("step") in ASIDE_STEPS:
         return True
-    return event.data.get("reason") in ASIDE and event.data.get("verdict") != Verdict.REFUSE
+    return event.data.get("reason") in ASIDE and event.data.get("verdict") != REFUSED
 
 
 def clock(at_s: float) -> str:
@@ -102,7 +104,7 @@ def _colour(event: StageEvent) -> str | None:
         case _ if data.get("death") or data.get("action") == name_of(Alarm):
             return BAD
         case _:
-            return DOUBTFUL if data.get("verdict") == Verdict.REFUSE else None
+            return DOUBTFUL if data.get("verdict") == REFUSED else None
 
 
 def is_turn(event: StageEvent) -> bool:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from fencer.config import transport
 from fencer.config.document import Document, Place, Problem, quoted, spell
-from fencer.config.policy_section import DEFAULTS, PolicySection
+from fencer.config.policy_section import DEFAULTS, FIELDS, PolicySection
 from fencer.config.receiver_texts import is_url
 from fencer.config.schema import OTHERS, VirtualBoxSection, whose
 from fencer.config.texts import canonical_guest
@@ -172,7 +172,8 @@ def _involved(policy: Policy, sentence: str, written: dict[str, Any]) -> list[st
     rule = _NUMBER.sub("#", sentence)
     involved = []
     for name in written:
-        mended = replace(policy, **{name: getattr(DEFAULTS, name)}).violations()
+        field = FIELDS[name]
+        mended = replace(policy, **{field: getattr(DEFAULTS, field)}).violations()
         named = re.search(rf"\b{name}\b", sentence) is not None
         if named or rule not in {_NUMBER.sub("#", other) for other in mended}:
             involved.append(name)

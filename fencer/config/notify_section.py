@@ -42,9 +42,9 @@ class _ReceiverSection(Section):
         list[Annotated[Occasion, Field(strict=False)]],
         Field(min_length=1),
         key(
-            "What it is told of. fenced: a node is fenced. refused: a node is down and not fenced, with why. "
-            "alarm: something that a person has to look at now. blind: the API server or a hypervisor does "
-            "not answer. back: any of these is over. Absent: all of it.",
+            "What it is told of. fenced: a node is fenced. refused: a node is down and fencer refuses to "
+            "fence it, with why. alarm: something that a person has to look at now. blind: the API server or "
+            "a hypervisor does not answer. back: any of these is over. Absent: all of it.",
             example=["alarm", "refused", "back"],
         ),
     ] = list(Occasion)  # noqa: RUF012 - pydantic copies defaults

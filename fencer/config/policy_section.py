@@ -115,10 +115,10 @@ KEYS: Mapping[str, Any] = {
 """The description of each field for people and editors, in the order of the documentation."""
 
 _TYPES = get_type_hints(Policy)
-_FIELDS = {key: field for field, key in keys_of(Policy).items()}
+FIELDS = {key: field for field, key in keys_of(Policy).items()}
 """The field of `Policy` for each key."""
 _KEYS: dict[str, Any] = {
-    name: (Annotated[_TYPES[_FIELDS[name]], told], getattr(DEFAULTS, _FIELDS[name]))
+    name: (Annotated[_TYPES[FIELDS[name]], told], getattr(DEFAULTS, FIELDS[name]))
     for name, told in KEYS.items()
 }
 _Fields = create_model("_Fields", __base__=Section, **_KEYS)
@@ -130,4 +130,4 @@ class PolicySection(_Fields):  # type: ignore[valid-type, misc]  # the class is 
 
     def policy(self, mode: Mode) -> Policy:
         """Return the section as settings for the rest of fencer."""
-        return Policy(mode=mode, **{_FIELDS[name]: value for name, value in self.model_dump().items()})
+        return Policy(mode=mode, **{FIELDS[name]: value for name, value in self.model_dump().items()})

@@ -1158,9 +1158,11 @@ class Judged:
         decision: What was decided.
         failed: Why the last action that was tried could not be done; empty: there is none.
         untold: What one look cannot tell about it, and what would follow: a sentence.
+        stands: Whatever that is, the decision refuses: something else is in the way.
     """
 
     observation: Observation
     decision: Decision
     failed: str = ""
     untold: str = ""
+    stands: bool = False

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 
-from fencer.core.model import Verdict
+from fencer.core.model import Reason
 from fencer.core.text import age, count
 from fencer.journal.incidents import Incident, seconds_between
 from fencer.journal.rows import BY_HAND, Entry
-from fencer.wording.verdicts import adjective_of, recorded_adjective
+from fencer.wording.reasons import TEXTS
+from fencer.wording.reports import lead_of
+from fencer.wording.verdicts import OF_REASON
 
 
 def headline(incident: Incident, clock: Callable[[datetime], str]) -> str:
@@ -76,7 +78,11 @@ def _afterwards(incident: Incident, clock: Callable[[datetime], str]) -> tuple[s
     if incident.healthy is not None:
         return (f"healthy again {clock(incident.healthy.at)}",)
     if incident.fence is not None:
-        return ("still fenced",) if incident.stands else ("lifted by somebody else",)
+        if not incident.stands:
+            return ("lifted by somebody else",)
+        old = bool(incident.decisions) and incident.decisions[-1].body.get("reason") == Reason.OLD_MEMORY
+        alarm = (f"{OF_REASON[Reason.OLD_MEMORY]}: {TEXTS[Reason.OLD_MEMORY].says}",) if old else ()
+        return ("still fenced", *alarm)
     if incident.back is not None:
         return (f"Ready again {clock(incident.back.at)}",)
     return () if incident.over else ("goes on",)
@@ -97,13 +103,11 @@ def _ending(incident: Incident, asked: Entry) -> str:
 
 
 def _unfenced(incident: Incident) -> str:
-    refusal = incident.refusal
-    if refusal is not None:
-        why = _short(str(refusal.body.get("text", "")))
-        return f"{incident.cause} → {adjective_of(Verdict.REFUSE)}: {why}"
-    if incident.over or not incident.decisions:
-        return f"{incident.cause} → nothing had to be done"
-    return f"{incident.cause} → {recorded_adjective(str(incident.decisions[-1].body.get('verdict')))}"
+    if incident.refusal is None and (incident.over or not incident.decisions):
+        return f"{incident.cause} → {'nothing had to be done' if incident.over else 'not fenced so far'}"
+    body = (incident.refusal or incident.decisions[-1]).body
+    lead = lead_of(str(body.get("verdict")), str(body.get("reason")), fenced=False)
+    return f"{incident.cause} → {lead}{_short(str(body.get('text', '')))}"
 
 
 def _short(text: str) -> str:

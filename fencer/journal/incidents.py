@@ -174,6 +174,11 @@ class Incident:
         """The last row that says no, if a person should look at that; None: there is none."""
         return next((one for one in reversed(self.decisions) if one.body.get("verdict") in REFUSED), None)
 
+    def is_fenced_at(self, one: Entry) -> bool:
+        """Whether the node was fenced, as far as the rows of this incident tell, when a row was written."""
+        begun = self.fence is not None and self.fence.number < one.number
+        return begun and (self.lifted is None or one.number < self.lifted.number)
+
     @property
     def pods(self) -> tuple[str, ...]:
         """The pods that were cleared or evicted; where none is left in the end, also those that were held."""

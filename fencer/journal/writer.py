@@ -197,6 +197,8 @@ class JournalWriter:
             self._pruned_s, self._unpruned = self._now_s(), 0
             try:
                 self._store.prune(self._largest_bytes, text_of(self._utc() - timedelta(days=self._days)))
+            except CorruptJournalError:
+                raise  # nobody could read these rows: they go into a new file
             except JournalError as error:  # the rows are on the disk: a second try would write them again
                 log.warning("the journal cannot drop its old rows: %s. New rows are written", error)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from fencer.core.model import FenceMark, Observation, PodView, PowerState, Reason, Verdict
+from fencer.core.model import FenceMark, Observation, PodView, PowerState, Verdict
 from fencer.core.pods import clearable, older_than_fence, to_release
 from fencer.core.text import count
 from fencer.core.wire import name_of
@@ -14,7 +14,6 @@ from fencer.journal.incidents import NOTES
 from fencer.journal.rows import Entry, Kind
 from fencer.report.sights import Sight, Watch
 from fencer.report.spans import Span, Tone, laid
-from fencer.wording.conditions import OF_REASON
 from fencer.wording.steps import ACTIONS
 from fencer.wording.verdicts import recorded_adjective
 
@@ -203,8 +202,7 @@ def _verdict(row: Sight) -> Iterator[Span]:
     body, at = row.entry.body, row.entry.at
     verdict, reason = str(body.get("verdict")), str(body.get("reason"))
     known = TONES[Verdict(verdict)] if verdict in set(Verdict) else Tone.UNKNOWN  # of a newer fencer
-    more = OF_REASON.get(Reason(reason)) if reason in set(Reason) else None
-    yield Span(at, at, known, more.word if more is not None else recorded_adjective(verdict))
+    yield Span(at, at, known, recorded_adjective(verdict, reason))
 
 
 def _marks(rows: Iterable[Sight]) -> Iterator[Mark]:

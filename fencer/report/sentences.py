@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from fencer.core.model import Proof, Verdict
+from fencer.core.model import Intent, Proof, Reason
 from fencer.core.text import age, count
 from fencer.journal.incidents import Incident, seconds_between
 from fencer.journal.rows import BY_HAND, Entry
 from fencer.report.lanes import POWER, began, deed_word
 from fencer.report.sights import Sight
 from fencer.report.workloads import down
-from fencer.wording.verdicts import adjective_of
+from fencer.wording.verdicts import OF_REASON
 
 Clock = Callable[[datetime], str]
 
@@ -27,6 +27,14 @@ PROOFS: dict[str, str] = {
     Proof.OPERATOR.value: "a person gave their word that it was off",
 }
 """Why the guest counted as gone."""
+
+
+REFUSED = {
+    Intent.UNFENCE.value: "Lifting the fence",
+    Intent.SHUTDOWN.value: "The shutdown",
+    Intent.START.value: "The start",
+}
+"""What was refused, by the intent of a decision; fencing otherwise."""
 
 
 def sentences(incident: Incident, rows: Sequence[Sight], clock: Clock) -> tuple[str, ...]:
@@ -104,7 +112,10 @@ def _not_fenced(incident: Incident, rows: Sequence[Sight]) -> str:
         text = str(incident.refusal.body.get("text", ""))
         why, _, change = text.partition("; what would change this: ")
         otherwise = f" What would have changed that: {change}." if change else ""
-        return f"Fencing was {adjective_of(Verdict.REFUSE)}: {why}.{otherwise}"
+        observed = incident.refusal.body.get("reason") == Reason.OBSERVE_MODE
+        what = REFUSED.get(str(incident.refusal.body.get("intent")), "Fencing")
+        lead = f"The node was {OF_REASON[Reason.OBSERVE_MODE]}" if observed else f"{what} was refused"
+        return f"{lead}: {why}.{otherwise}"
     if incident.deeds:
         deeds = dict.fromkeys(map(_deed, incident.deeds))
         more = len(deeds) - MOST_DEEDS

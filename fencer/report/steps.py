@@ -67,7 +67,7 @@ def step_of(row: Sight) -> Iterator[Step]:
         case Kind.DECISION:
             yield Step(
                 *(entry.at, entry.by, entry.kind),
-                what=recorded_adjective(str(body.get("verdict"))),
+                what=recorded_adjective(str(body.get("verdict")), str(body.get("reason"))),
                 text=str(body.get("text", "")),
                 loud=body.get("verdict") == Verdict.REFUSE,
                 proves=bool(PROVED & set(body.get("actions") or ())),

@@ -12,7 +12,7 @@ from fencer.journal.incidents import Incident
 from fencer.journal.rows import Entry, Kind
 from fencer.report.sights import Sight, done_of, left_of
 from fencer.wording.events import NO_CASE
-from fencer.wording.verdicts import adjective_of
+from fencer.wording.verdicts import recorded_adjective
 
 WARNINGS = frozenset({"Alarm", "RecordDoubts"})
 """What is done to warn people."""
@@ -60,7 +60,7 @@ def _told(entry: Entry, text: str) -> Iterator[str]:
         case Kind.ACTION:
             yield from (f"{pod}: {why}" for pod, why in left_of(entry).items())
         case Kind.DECISION if body.get("verdict") == "refuse" and body.get("reason") not in NO_CASE:
-            yield f"{adjective_of(Verdict.REFUSE)}: {text}"
+            yield f"{recorded_adjective(Verdict.REFUSE, str(body.get('reason')))}: {text}"
         case Kind.NOTICE if body.get("warning"):
             yield text
         case Kind.ENDED if body.get("code"):

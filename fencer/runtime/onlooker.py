@@ -96,7 +96,8 @@ class Onlooker:
         if judged.observation.node.fenced and judged.decision.reason is Reason.NOT_HELD:
             # Whoever fenced it has waited for that.
             return replace(judged, decision=past_untold(judged.observation, self._policy) or judged.decision)
-        return replace(judged, untold=foretold(judged.observation, judged.decision, self._policy))
+        text, stands = foretold(judged.observation, judged.decision, self._policy)
+        return replace(judged, untold=text, stands=stands)
 
 
 def _told(node: NodeView, lease: Lease, utc: str, now_s: float) -> LeaseTrack:

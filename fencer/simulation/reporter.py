@@ -9,7 +9,7 @@ from fencer.core.model import Alarm, Decision, Deed, NodeView, Reason, Verdict
 from fencer.core.wire import name_of
 from fencer.simulation.timeline import Timeline
 from fencer.wording.reasons import says
-from fencer.wording.verdicts import VERDICT_WORDS
+from fencer.wording.verdicts import VERDICT_WORDS, key_of
 
 KEPT = frozenset({Reason.OLD_MEMORY, Reason.GUEST_REPLACED})
 """Why a fence that was set is not lifted."""
@@ -54,7 +54,7 @@ class StageReporter:
                 node.name,
                 "decided",
                 f"{VERDICT_WORDS[decision.verdict].verb}: {says(decision)}",
-                verdict=decision.verdict.value,
+                verdict=key_of(decision.verdict),
                 reason=decision.reason.value,
                 **self.who,
             )

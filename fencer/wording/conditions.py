@@ -42,6 +42,25 @@ class Condition(StrEnum):
         return self.value.replace("_", " ")
 
 
+WHEN: dict[Condition, str] = {
+    Condition.ALARM: "Look now: old memory is back under a fence, for example.",
+    Condition.REFUSED: "The verdict.",
+    Condition.UNPROTECTED: "The node is healthy, but fencer could not fence it if it died.",
+    Condition.BLIND: "The node is healthy, but fencer can't see its VM.",
+    Condition.ONLY_OBSERVED: "fencer would act now, but `mode: observe` forbids it.",
+    Condition.TO_BE_FENCED: "The verdict, or *to be stopped*, or *memory to be discarded*.",
+    Condition.WAITING: "The verdict; or a command looked once, and only a running agent can tell.",
+    Condition.FENCED: "The node carries fencer's fence, whatever the verdict is now.",
+    Condition.RECOVERING: "The verdict; or *to be unfenced*; or unfenced, and still cordoned by fencer.",
+    Condition.NOTHING_TO_CLEAR: "The VM is off, and the node has no pod and no volume to clear.",
+    Condition.SHUT_DOWN: "The verdict: a planned stop.",
+    Condition.EXCLUDED: "The node is Ready, and is excluded from fencing or paused itself.",
+    Condition.CORDONED: "The node is healthy and cordoned.",
+    Condition.PAUSED: "The node is Ready, and fencing is paused or a maintenance window is open.",
+    Condition.HEALTHY: "The verdict.",
+}
+"""What each means, for the documentation."""
+
 PLAIN = frozenset({Condition.HEALTHY, Condition.PAUSED})
 """Nothing to say about one node: it is healthy; that fencing is paused, or a window open, is said of all."""
 
@@ -103,6 +122,12 @@ def fence_word(judged: Judged) -> str:
     if found in {Condition.HEALTHY, Condition.CORDONED}:
         return NOBODY
     return adjective_of(verdict) if OF_VERDICT[verdict] is found else found.word
+
+
+def table() -> str:
+    """Return all conditions as a Markdown table, for the documentation."""
+    rows = (f"| {one.word} | `{one.value}` | {WHEN[one]} |" for one in Condition)
+    return "\n".join(("| word | in JSON | when |", "| --- | --- | --- |", *rows, ""))
 
 
 def problems_first(judged: Iterable[Judged]) -> list[Judged]:

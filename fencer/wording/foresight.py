@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from fencer.core.deeds import deed
 from fencer.core.ladders import begin, climb, ladder_for
-from fencer.core.model import Decision, Observation, PowerState, Reason
+from fencer.core.model import Decision, Observation, PowerState, Reason, Verdict
 from fencer.core.policy import Mode, Policy
 from fencer.core.proof import held_for_s
 from fencer.core.rung import Subject
@@ -42,8 +42,10 @@ def untold(policy: Policy, *, first_look: bool) -> Mapping[Reason, str]:
     return {**counted, **NEVER_WRITTEN} if policy.mode is Mode.OBSERVE else counted
 
 
-def foretold(observation: Observation, decision: Decision, policy: Policy) -> str:
+def foretold(observation: Observation, decision: Decision, policy: Policy) -> tuple[str, bool]:
     """Return what would follow if the watcher's answer were yes, and what one look cannot tell.
+
+    With it comes whether a refusal stands whatever the answer is.
 
     Args:
         observation: Of one look.
@@ -54,12 +56,15 @@ def foretold(observation: Observation, decision: Decision, policy: Policy) -> st
     would = deed(observation, () if end is None else end.actions, f", {', '.join(conditions)}")
     if would:
         verb = "will" if policy.mode is Mode.ARMED else "would"
-        return f"{verb} {would}; one look cannot tell whether that is so"
+        return f"{verb} {would}; one look cannot tell whether that is so", False
     if end is not None and end.objection is not None and end.reason is not Reason.CLOSER_LOOK:
         # This is in the way, whatever the answer would be.
-        return f"{says(end)}; and one look cannot tell {UNTOLD[decision.reason]}"
+        return (
+            f"{says(end)}; and one look cannot tell {UNTOLD[decision.reason]}",
+            end.verdict is Verdict.REFUSE,
+        )
     seen = observation.evidence.raw if observation.evidence else "no reading"
-    return f"{seen}; one look cannot tell {UNTOLD[decision.reason]}"
+    return f"{seen}; one look cannot tell {UNTOLD[decision.reason]}", False
 
 
 def past_untold(observation: Observation, policy: Policy) -> Decision | None:

@@ -22,7 +22,7 @@ SO_FAR: dict[Reason, str] = {
     Reason.CLEARING_PODS: ", its pods are being cleared",
     Reason.RELEASING_VOLUMES: ", its volumes are being released",
     Reason.PODS_CLEARED: ", its pods are cleared",
-    Reason.AWAITING_RENEWALS: ", and coming back",
+    Reason.AWAITING_RENEWALS: ", and recovering",
 }
 """How far a fence has come, where its reason tells."""
 
@@ -68,8 +68,8 @@ def refused(judged: Judged, path: str) -> tuple[str, str]:
         judged: The node.
         path: Where the configuration is.
     """
-    refuses = VERDICT_WORDS[Verdict.REFUSE].verb
-    title = f"{judged.observation.node.name} is down; fencer {refuses}: {TEXTS[judged.decision.reason].says}"
+    node, why = judged.observation.node.name, TEXTS[judged.decision.reason].says
+    title = f"{node} is down; fencer {VERDICT_WORDS[Verdict.REFUSE].verb} to fence it: {why}"
     return _printable(title, (f"{_sentence(says(judged.decision))}.", *ways_out(judged, path)))
 
 

@@ -25,7 +25,7 @@ from fencer.core.wire import name_of
 from fencer.wording.conditions import AT_EASE
 from fencer.wording.events import ACTIONS, NO_CASE
 from fencer.wording.reasons import TEXTS, change, says
-from fencer.wording.verdicts import adjective_of
+from fencer.wording.verdicts import recorded_adjective
 
 LOUD = frozenset({Verdict.REFUSE, Verdict.STOP_FIRST, Verdict.DISCARD_FIRST, Verdict.FENCE})
 """Verdicts that a person should look at: something is wrong, or about to be done."""
@@ -48,6 +48,9 @@ not for each node that is Ready."""
 
 LED = frozenset({*LOUD, Verdict.WAIT, Verdict.FENCED, Verdict.RECOVERING})
 """Verdicts whose adjective starts the line of the log; the reasons of the others are whole sentences."""
+
+STILL_FENCED = "still fenced: "
+"""How one starts about a fenced node if something else than its fence is judged."""
 
 NOT_READY, READY_AGAIN = "not Ready, and ", "Ready again; "
 """How one begins of a node that falls while fencing is paused, and of one that comes back then."""
@@ -82,12 +85,10 @@ def told_decision(decision: Decision, node: NodeView) -> str:
     if decision.reason is Reason.NODE_HEALTHY:
         taken = node.out_of_service is not None and not fenced
         return f"healthy again, but {TEXTS[Reason.FOREIGN_TAINT].says}" if taken else "healthy again"
-    lead = lead_of(decision.verdict)
-    if decision.reason is Reason.OBSERVE_MODE:
+    lead = lead_of(decision.verdict, decision.reason, fenced=fenced)
+    if decision.reason is Reason.OBSERVE_MODE:  # "would fence now: …"
         lead = ""
-    elif fenced and decision.verdict in {Verdict.WAIT, Verdict.REFUSE}:
-        lead = "still fenced: "
-    elif fell_unheeded(decision, node):
+    elif not fenced and fell_unheeded(decision, node):
         lead = f"{NOT_READY}{lead}"
     return lead + decision_text(decision)
 
@@ -102,9 +103,13 @@ def fell_unheeded(decision: Decision, node: NodeView) -> bool:
     return decision.reason in AT_EASE and node.ready is not True
 
 
-def lead_of(verdict: str) -> str:
+def lead_of(verdict: str, reason: str, *, fenced: bool) -> str:
     """Return how a line about a decision starts; nothing for a verdict of a newer fencer in the journal."""
-    return f"{adjective_of(Verdict(verdict))}: " if verdict in LED else ""
+    if verdict not in LED or reason == Reason.NOTHING_TO_CLEAR:  # its text starts with the same words
+        return ""
+    if fenced and verdict in {Verdict.WAIT, Verdict.REFUSE}:
+        return STILL_FENCED
+    return f"{recorded_adjective(verdict, reason)}: "
 
 
 def told_action(action: Deed, done: Done) -> str:

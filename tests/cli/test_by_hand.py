@@ -163,7 +163,7 @@ def test_a_healthy_node_whose_hypervisor_is_distrusted_is_unprotected():
     lab.passes(60, watched=True)
     assert "unprotected" in lab.run("status").output
     told = lab.run("explain", "k8s-2").output
-    assert "is healthy, but unprotected" in " ".join(told.split())
+    assert "k8s-2 is unprotected" in " ".join(told.split())
     assert "fencer.dev/doubts-" in told
 
 

@@ -170,7 +170,7 @@ def test_what_could_never_end_is_refused_and_what_it_was_is_told_by_the_plan():
 
 def test_of_several_agents_each_line_says_which():
     told = Lab().run("demo", "failover").output
-    assert "fencer-1    k8s-2  stops the VM first" in told
+    assert "fencer-1    k8s-2  stops the VM" in told
     assert "fencer-2    k8s-2  tainted" in told
 
 

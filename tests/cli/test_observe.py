@@ -41,9 +41,8 @@ def test_what_one_look_cannot_tell_is_said_with_what_would_follow_in_every_mode(
         "cannot tell whether that is so"
     )
     assert sentence in lab.run("status").output
-    assert f"fencer waits before it fences k8s-3: {sentence}." in lab.run("explain", "k8s-3").output.replace(
-        "\n", " "
-    )
+    explained = lab.run("explain", "k8s-3").output.replace("\n", " ")
+    assert f"fencer waits before it decides about k8s-3: {sentence}." in explained
 
 
 def test_a_fence_that_stands_is_not_called_none_where_fencer_only_observes():

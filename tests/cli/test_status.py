@@ -176,7 +176,7 @@ class TestBlind:
 
     def test_explain_says_so_too(self, lab):
         done = lab.run("explain", "k8s-4")
-        first = "k8s-4 is heard, but nobody would notice the end of its guest: garage does not answer."
+        first = "k8s-4 is healthy, but fencer can't see its VM: garage does not answer."
         assert done.output.splitlines()[0] == first
         assert "  ·  guest runs  not known: garage: " in done.output
         assert "What would change this: an answer from its hypervisor." in done.output
@@ -272,7 +272,7 @@ def test_a_taint_that_somebody_forgot_is_told_of_a_healthy_node():
     assert "unprotected  healthy, but somebody else set the out-of-service taint" in row(said, "k8s-2")
     assert data(lab, "k8s-2")["nodes"][0]["what_would_change_this"] == "that taint taken off by its owner"
     said = lab.run("explain", "k8s-2").output
-    assert said.startswith("k8s-2 is healthy, but unprotected: somebody else set")
+    assert said.startswith("k8s-2 is unprotected: somebody else set")
     assert "kubectl taint node k8s-2 node.kubernetes.io/out-of-service-" in said.replace("\n", " ")
 
 

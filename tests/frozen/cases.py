@@ -48,6 +48,7 @@ from fencer.reporting.journal import of_decision, plain
 from fencer.runtime.reconcile import incident_id
 from fencer.wording.occasions import Occasion
 from fencer.wording.reports import action_word
+from fencer.wording.verdicts import key_of
 from tests.frozen.samples import (
     ACTIONS,
     BARE_OBSERVATION,
@@ -435,10 +436,20 @@ def members(name: str, values: tuple[Any, ...]) -> Case:
     )
 
 
+def write_verdict_keys(verdicts: tuple[Any, ...]) -> str:
+    """Return the key of each verdict in JSON and metrics; nothing reads them back."""
+    return json.dumps({one.value: key_of(one) for one in verdicts})
+
+
 CASES = {
     case.name: case
     for case in (
         *(*NODES, *LEASES, *OBJECTS, *NOTIFIED, *ROWS),
         *(members(name, values) for name, values in ENUMS.items()),
+        Case(
+            "keys of verdicts",
+            ENUMS["verdicts"],
+            lambda given: json.dumps({one.value: key_of(one) for one in given}),
+        ),
     )
 }

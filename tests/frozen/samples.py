@@ -68,6 +68,7 @@ from fencer.core.requests import Call, Progress, Request, Strategy
 from fencer.journal.rows import Kind
 from fencer.simulation.summary import CommandSummary, IncidentSummary, Summary
 from fencer.web.snapshot import Phase, Result
+from fencer.wording.conditions import Condition
 from fencer.wording.events import EventReason
 from fencer.wording.occasions import Occasion
 
@@ -1033,4 +1034,21 @@ ENUMS = {
     ),
     "results of passes": (Result.OK, Result.PARTIAL, Result.FAILED),
     "phases of a fence": (Phase.PROOF, Phase.PODS, Phase.VOLUMES, Phase.TOTAL),
+    "conditions": (
+        Condition.ALARM,
+        Condition.REFUSED,
+        Condition.UNPROTECTED,
+        Condition.BLIND,
+        Condition.ONLY_OBSERVED,
+        Condition.TO_BE_FENCED,
+        Condition.WAITING,
+        Condition.FENCED,
+        Condition.RECOVERING,
+        Condition.NOTHING_TO_CLEAR,
+        Condition.SHUT_DOWN,
+        Condition.EXCLUDED,
+        Condition.CORDONED,
+        Condition.PAUSED,
+        Condition.HEALTHY,
+    ),
 }

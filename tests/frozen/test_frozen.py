@@ -1,5 +1,6 @@
 """What older versions have written is read identically for ever, and what is written now says as much."""
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -77,6 +78,18 @@ def parsed(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+FROZEN_SO_FAR = (46590, "81462cf5f69e83f4f42208458f674e9477856b8234ddb0238f7e722fdb37c889")
+"""How many bytes of the file nobody may change any more, and their SHA-256. Raise both when you append."""
+
+
+def test_frozen_texts_are_never_changed_and_each_name_has_one():
+    size, digest = FROZEN_SO_FAR
+    text = FILE.read_bytes()
+    assert hashlib.sha256(text[:size]).hexdigest() == digest, "an existing line of wire.txt has changed"
+    names = [line for line in text.decode().splitlines() if line.startswith(NAME)]
+    assert len(names) == len({*names}) == len(FROZEN)
 
 
 def test_every_case_is_in_the_file():

@@ -104,7 +104,7 @@ def test_what_passes_by_itself_is_told_only_if_asked_for():
 
 def test_what_goes_on_says_so():
     [one] = incidents(Told().seen(0, "wait", "counting_silence").entries)
-    assert headline(one, clock) == "silent → waiting, goes on"
+    assert headline(one, clock) == "silent → waiting: counting silence, goes on"
 
 
 def test_notes_on_a_sound_node_are_no_incident():
@@ -398,3 +398,23 @@ def test_a_command_after_one_that_was_killed_is_one_of_its_own():
         "02:14 k8s-2 root@pve1: drill k8s-2 → not ended, as far as is known (aaaa1111)",
         "02:15 k8s-2 root@pve1: start k8s-2 → done in 2 s (bbbb2222)",
     ]
+
+
+def test_a_fence_under_which_old_memory_is_back_is_in_alarm():
+    """It may write to volumes that others own: "still fenced" alone would let people sleep."""
+    told = fenced(Told()).seen(300, "recovering", "old_memory")
+    [one] = incidents(told.entries)
+    assert headline(one, clock).endswith("still fenced, in alarm: its guest came back with its old memory")
+
+
+def test_an_incident_without_a_decision_does_not_say_that_nothing_had_to_be_done():
+    """Its decisions may be lost, and a guest's power was cut."""
+    [one] = incidents(Told().meant(0, "StopGuest").did(1, "StopGuest").entries)
+    assert "nothing had to be done" not in headline(one, clock)
+
+
+@pytest.mark.parametrize("reason", ["observe_mode", "guest_running"])
+def test_a_node_that_is_only_observed_is_not_called_refused(reason):
+    [one] = incidents(Told().seen(0, "refuse", reason, text="would fence now").entries)
+    assert ("refused: " in headline(one, clock)) is (reason == "guest_running")
+    assert ("only observed: " in headline(one, clock)) is (reason == "observe_mode")

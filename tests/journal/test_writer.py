@@ -251,6 +251,23 @@ def test_old_rows_that_cannot_be_dropped_leave_the_new_ones_written_once(journal
     assert "the journal cannot drop its old rows: full" in caplog.text
 
 
+def test_damage_that_only_dropping_old_rows_finds_sets_the_file_aside(path, time):
+    """A row in the damaged file could not be read again."""
+
+    class Damaged(Store):
+        def prune(self, *_limits):
+            raise CorruptJournalError(f"{self.path}: malformed")
+
+    kinds = [Damaged, Store]
+    writer = JournalWriter(
+        path, lambda: kinds.pop(0)(path, "5e55105a", "fencer@pve1"), 400.0, 10**9, lambda: NOW, time
+    )
+    assert writer.written(writer.put(row("one")), LONG_S)
+    assert writer.close(LONG_S)
+    assert texts(path) == ["one"]
+    assert path.with_name("journal.db.damaged-20261126T021400Z").exists()
+
+
 def test_at_the_end_a_disk_that_hangs_is_not_waited_for(journal, disk):
     disk.goes_on.clear()
     journal.put(row("one"))

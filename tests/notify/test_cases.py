@@ -66,7 +66,8 @@ def test_a_fence_that_is_not_complete_waits_and_a_failure_waits_longer():
 
 def test_the_text_of_a_refusal_says_what_would_change_it_and_what_to_type():
     case = of_node(judged(Verdict.REFUSE, Reason.HOST_SILENT), PATH)
-    assert case.title == "k8s-2 is down; fencer refuses: its guest's host is silent, which proves nothing"
+    why = "its guest's host is silent, which proves nothing"
+    assert case.title == f"k8s-2 is down; fencer refuses to fence it: {why}"
     assert "What would change this: " in case.text
     assert "Try: a power witness for that host, under `host_power:` in /etc/fencer/config.yaml" in case.text
 

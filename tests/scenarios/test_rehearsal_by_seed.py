@@ -13,6 +13,7 @@ from fencer.core.model import Reason, Verdict
 from fencer.core.policy import Mode
 from fencer.simulation.scenarios import incident
 from fencer.simulation.stage import Stage
+from fencer.wording.verdicts import key_of
 from tests.scenarios.judge import recipe_of
 from tests.scenarios.recipes import RECIPES, real_agent
 from tests.support.amounts import seeds
@@ -21,9 +22,9 @@ SEEDS = seeds("FENCER_INCIDENT_SEEDS", "100-139")
 BATCH = 20
 
 WORDS = {
-    Verdict.FENCE: "would fence now: ",
-    Verdict.STOP_FIRST: "would stop its guest now, then fence: ",
-    Verdict.DISCARD_FIRST: "would throw its guest's saved memory away now, then fence: ",
+    key_of(Verdict.FENCE): "would fence now: ",
+    key_of(Verdict.STOP_FIRST): "would stop its guest now, then fence: ",
+    key_of(Verdict.DISCARD_FIRST): "would throw its guest's saved memory away now, then fence: ",
 }
 """What is said of each verdict on which an armed agent acts first: at once, unless what it calls hangs."""
 

@@ -25,7 +25,7 @@ def test_a_refusal_is_no_aside_whatever_its_reason(reason):
     def decided(verdict):
         return is_aside(StageEvent(0.0, "fencer", "k8s-2", "", {"verdict": verdict, "reason": reason.value}))
 
-    assert (decided("wait"), decided("refuse")) == (True, False)
+    assert (decided("waiting"), decided("refused")) == (True, False)
 
 
 def test_who_fences_a_ready_node_is_shown_the_refusal():

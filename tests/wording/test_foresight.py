@@ -90,12 +90,12 @@ def saved():
 def test_what_would_follow_is_said_with_what_it_hangs_on(seen, policy, reason, words):
     decision = decide(seen, policy)
     assert decision.reason is reason
-    assert foretold(seen, decision, policy) == words
+    assert foretold(seen, decision, policy)[0] == words
 
 
 def test_where_something_else_is_in_the_way_that_is_said_first():
     seen = observation(history=GuestHistory(ONCE), node=UNBOUND, evidence=evidence(PowerState.RUNNING))
-    text = foretold(seen, decide(seen, OBSERVING), OBSERVING)
+    text, _ = foretold(seen, decide(seen, OBSERVING), OBSERVING)
     assert text == (
         "its guest runs (running (by test): the node may only be cut off); and one look cannot tell whether "
         "its guest was seen alive with it"
@@ -104,21 +104,21 @@ def test_where_something_else_is_in_the_way_that_is_said_first():
 
 def test_without_a_reading_that_is_said():
     seen = observation(node=UNBOUND, evidence=None, evidence_error="lab: no answer")
-    assert foretold(seen, decide(seen, OBSERVING), OBSERVING).startswith(
+    assert foretold(seen, decide(seen, OBSERVING), OBSERVING)[0].startswith(
         "its hypervisor does not answer for its guest (lab: no answer); and one look cannot tell "
     )
 
 
 def test_what_only_a_closer_look_could_tell_is_in_nobodys_way():
     seen = observation(history=GuestHistory(ONCE), node=UNBOUND, close=False)
-    text = foretold(seen, decide(seen, OBSERVING), OBSERVING)
+    text, _ = foretold(seen, decide(seen, OBSERVING), OBSERVING)
     assert text.startswith("stopped (by test); one look cannot tell ")
 
 
 def test_without_a_guest_there_is_nothing_to_foretell():
     seen = observation(history=GuestHistory(ONCE))
     lost = replace(seen, candidates=())
-    assert "; one look cannot tell for how long" in foretold(lost, decide(seen, ARMED), ARMED)
+    assert "; one look cannot tell for how long" in foretold(lost, decide(seen, ARMED), ARMED)[0]
 
 
 def test_of_a_pause_that_has_just_begun_the_whole_limit_is_left():

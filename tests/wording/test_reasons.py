@@ -8,7 +8,7 @@ from fencer.core.decide import decide
 from fencer.core.model import Fleet, PowerState
 from fencer.core.policy import UnresponsiveGuest
 from fencer.core.requests import NO_CALL, Call, Strategy
-from fencer.wording import events, verdicts
+from fencer.wording import conditions, events, verdicts
 from fencer.wording.reasons import says, table
 from tests.core.build import ARMED, in_state, node, observation
 from tests.support.pages import DOCS, hold
@@ -20,6 +20,10 @@ def test_the_page_holds_the_table_as_the_code_has_it():
 
 def test_the_page_holds_the_table_of_verdicts_as_the_code_has_it():
     hold(DOCS / "reasons.md", "verdicts", verdicts.table())
+
+
+def test_the_page_holds_the_table_of_conditions_as_the_code_has_it():
+    hold(DOCS / "reasons.md", "conditions", conditions.table())
 
 
 def test_the_page_holds_the_table_of_events_as_the_code_has_it():

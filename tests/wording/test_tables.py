@@ -16,7 +16,8 @@ from fencer.planned.plan.words import SEVERITIES, VERDICTS, Outlook, Severity, W
 from fencer.preflight import adapters
 from fencer.preflight.finding import Level
 from fencer.wording import conditions, events
-from fencer.wording.headlines import HEADLINES
+from fencer.wording.conditions import Condition
+from fencer.wording.headlines import OF_VERDICT
 from fencer.wording.reasons import TEXTS
 from fencer.wording.steps import ACTIONS, STEPS, WIDTH
 from fencer.wording.verdicts import VERDICT_WORDS
@@ -34,7 +35,8 @@ AS_ASKED = {PowerState.RUNNING, PowerState.STOPPED}
         (TEXTS, set(Reason)),
         (VERDICT_WORDS, set(Verdict)),
         (conditions.OF_VERDICT, set(Verdict)),
-        (HEADLINES, set(Verdict) - OF_PLANNED_STOPS),
+        (conditions.WHEN, set(Condition)),
+        (OF_VERDICT, set(Verdict) - OF_PLANNED_STOPS),
         (ACTIONS, {*get_args(Action), EvictPods}),
         (events.ACTIONS, {*get_args(Action), EvictPods}),
         (events.WHEN, set(events.EventReason)),
@@ -56,7 +58,7 @@ AS_ASKED = {PowerState.RUNNING, PowerState.STOPPED}
         (STAYING_NAMES, Filters(spare=True).staying),
     ],
     ids=[
-        *("reasons", "verdicts", "conditions of verdicts", "headlines", "actions"),
+        *("reasons", "verdicts", "conditions of verdicts", "conditions", "headlines", "actions"),
         *("Events of actions", "Events"),
         *("not gone", "doubted", "why it is not believed", "not going", "not startable"),
         *("severities", "verdicts of a plan", "colours of severities", "colours of a plan", "a plan says"),
