@@ -5,8 +5,6 @@ from datetime import timedelta
 
 import pytest
 
-from fencer.journal.folding import incidents
-from fencer.report.sentences import sentences
 from fencer.report.story import Figure
 from tests.journal.build import Told
 from tests.report.build import by_hand, crashed, cut_off, told
@@ -49,8 +47,7 @@ def test_a_refusal_tells_why_and_what_would_have_changed_it():
 )
 def test_the_sentence_names_what_was_refused(intent, what):
     rows = Told().asked(0, f"{intent} k8s-2").seen(1, "refuse", "guest_running", intent=intent).ended(2, 1)
-    [incident] = [one for one in incidents(rows.entries) if one.refusal]
-    assert f"{what} was refused: guest running." in sentences(incident, (), "{:%H:%M}".format)
+    assert f"{what} was refused: guest running." in told(tuple(rows.entries)).sentences
 
 
 def test_what_a_person_did_is_told_as_theirs_and_what_goes_on_as_going_on():
