@@ -2,9 +2,9 @@
 
 from fencer.core.done import GuestStopped, Happened
 from fencer.core.election import LeaseRecord
-from fencer.core.model import PowerState
+from fencer.core.model import Left, PowerState
 from fencer.ports.inventory import Inventory, Listing, Machine
-from tests.core.build import ARMED, GUEST, node
+from tests.core.build import ARMED, GUEST, POD, evidence, node
 
 
 def test_what_happened_went_well_and_an_order_was_sent():
@@ -17,6 +17,17 @@ def test_what_happened_went_well_and_an_order_was_sent():
 
 def test_a_lease_that_nobody_held_yet_has_changed_no_hands():
     assert LeaseRecord("fencer-lab-1").transitions == 0
+
+
+def test_a_guest_is_kept_by_its_hypervisor_and_was_never_started_by_fencer():
+    assert not evidence().fleeting
+    assert Left("run-1").starts == 0
+
+
+def test_a_pod_has_kubernetes_own_grace_period_and_loses_nothing():
+    """Source: kubernetes pkg/apis/core/v1/defaults.go, DefaultTerminationGracePeriodSeconds: 30."""
+    assert POD.grace_s == 30.0
+    assert not POD.local_data
 
 
 def test_a_plan_for_which_nothing_was_looked_at_knows_no_node_and_was_denied_nothing():
