@@ -1,8 +1,8 @@
 """What is taken for granted where nobody says otherwise: nothing that would allow more."""
 
-from fencer.core.done import GuestStopped, Happened
+from fencer.core.done import GuestStopped, Happened, Tainted
 from fencer.core.election import LeaseRecord
-from fencer.core.model import Left, PowerState
+from fencer.core.model import Left, PowerState, Proof
 from fencer.ports.inventory import Inventory, Listing, Machine
 from tests.core.build import ARMED, GUEST, POD, evidence, node
 
@@ -12,6 +12,7 @@ def test_what_happened_went_well_and_an_order_was_sent():
     assert Happened("tainted").ok
     assert not Happened("tainted").changed
     assert not Happened("tainted").unanswered
+    assert Tainted(PowerState.STOPPED, Proof.POWER, None, 0, 0).ok
     assert GuestStopped(GUEST, PowerState.STOPPED, "shut off", ok=True).sent
 
 
