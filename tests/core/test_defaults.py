@@ -2,7 +2,8 @@
 
 from fencer.core.done import GuestStopped, Happened, Tainted
 from fencer.core.election import LeaseRecord
-from fencer.core.model import Left, PowerState, Proof
+from fencer.core.model import Fleet, Left, PowerState, Proof
+from fencer.core.policy import SEEMS_KILLED_S, SIGKILL_AFTER_S
 from fencer.ports.inventory import Inventory, Listing, Machine
 from tests.core.build import ARMED, GUEST, POD, evidence, node
 
@@ -43,6 +44,15 @@ def test_a_machine_of_which_nothing_is_known_has_room_for_nothing():
 
 def test_between_two_looks_at_the_guest_four_rounds_of_pods_are_cleared():
     assert ARMED.clear_batch == 4 * ARMED.clear_parallel
+
+
+def test_a_power_off_that_took_nearly_as_long_as_sigkill_counts_as_killed():
+    """The hypervisor's clock and fencer's measure it; one that a guest obeys takes a second or two."""
+    assert 0.8 * SIGKILL_AFTER_S <= SEEMS_KILLED_S < SIGKILL_AFTER_S
+
+
+def test_a_fleet_that_was_not_summed_up_has_no_host():
+    assert Fleet(nodes=3).hosts == 0
 
 
 def test_a_power_off_is_waited_for_until_sigkill_and_not_much_longer():
