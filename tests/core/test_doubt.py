@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.decide import decide
-from fencer.core.doubt import LOOK_EVERY_S, ON_DISK, WORDS, believe, in_the_way, recorded
+from fencer.core.doubt import LOOK_EVERY_S, WORDS, believe, in_the_way, recorded
 from fencer.core.host_power import by_host_power
 from fencer.core.model import (
     Candidate,
@@ -363,7 +363,10 @@ def test_every_way_of_asking_refuses_with_the_reason_and_a_way_out(intent, kind,
         intent=intent, evidence=believe(OFF, node(doubts=(doubt(kind),)), NOTHING), asked_s=5.0
     )
     decision = decide(seen, ARMED)
-    if intent is Intent.START and kind in ON_DISK:  # a cold start is what ends that doubt
+    if intent is Intent.START and kind in {
+        Doubted.SAVED,
+        Doubted.FILED,
+    }:  # a cold start is what ends that doubt
         assert decision.reason is Reason.AWAITING_BOOT
         return
     assert (decision.verdict, decision.reason) == (Verdict.REFUSE, reason)

@@ -33,6 +33,14 @@ def told(*readings, lease_renewals=5, start=None):
     return history, seen
 
 
+@pytest.mark.parametrize("late", [ON, PowerState.PAUSED, OFF])
+def test_an_answer_that_a_newer_one_has_overtaken_changes_nothing(late):
+    """A slow hypervisor answers the first of two calls last."""
+    history, seen = told(OFF, OFF)
+    older = evidence(late, observed_at_s=NOW_S + 1)
+    assert remember(history, seen, older, NOW_S + 3, 10.0).run == history.run
+
+
 class TestLeases:
     def test_the_age_counts_from_the_last_change_that_we_saw(self):
         first = track(None, "t1", ready=True, now_s=100.0)

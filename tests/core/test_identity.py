@@ -570,6 +570,10 @@ class TestStillBound:
     def test_a_machine_that_was_made_again_under_the_mapped_name_is_not_the_bound_one(self):
         assert still_bound(observation(candidates=self.BOTH)) == GUEST
 
+    def test_nor_is_it_where_the_node_still_reports_the_uuid_of_the_first(self):
+        candidates = (Candidate(GUEST, Via.UUID), Candidate(self.REMADE, Via.MAP))
+        assert still_bound(observation(candidates=candidates)) == GUEST
+
     @pytest.mark.parametrize(
         "facts",
         [

@@ -99,6 +99,9 @@ class TestHowLong:
         assert (early.verdict, early.reason) == (Verdict.WAIT, Reason.PAUSE_TOO_SHORT)
         assert early.recheck_s == pytest.approx(0.5)
 
+    def test_a_pause_that_was_read_once_has_lasted_for_no_time(self):
+        assert self.lasted(PowerState.PAUSED, 0.0, readings=1).recheck_s == 60.0
+
     def test_a_pause_is_no_older_than_what_was_heard_last(self):
         """It ran between two readings: its kubelet renewed. A lease that is gone says nothing."""
         node = in_state(PowerState.PAUSED).node

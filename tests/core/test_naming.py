@@ -38,6 +38,10 @@ def test_a_guest_goes_by_its_hypervisors_identity_and_without_one_by_the_name(wr
     assert HERE.read(found) is found, "what was read may be read again"
 
 
+def test_an_agent_that_knows_no_identity_reads_guests_as_they_are_written():
+    assert Identities().read(called("lab", PVE)) == called("lab", PVE)
+
+
 def test_what_does_not_change_is_the_same_object():
     seen = node(
         binding=Binding(called("home", PVE), (BOOT,)),

@@ -27,7 +27,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import AfterStop, Mode, PausedGuest, ResumedGuest
-from fencer.core.recover import START_TRIES, left_as
+from fencer.core.recover import left_as
 from fencer.wording.reasons import says
 from tests.core.build import (
     ARMED,
@@ -423,7 +423,8 @@ class TestAfterStop:
             ({"claim": "another incident"}, None),
             ({"mark": None}, None),
             ({"taints": (replace(TAINT, time_added="2026-11-20T09:59:00Z"),)}, None),
-            ({"left": replace(LEFT, starts=START_TRIES)}, None),
+            ({"left": replace(LEFT, starts=2)}, "run-1"),
+            ({"left": replace(LEFT, starts=3)}, None),
             ({"left": replace(LEFT, starts=1, started_utc="2026-01-01T00:09:30Z")}, None),
             ({"left": replace(LEFT, starts=1, started_utc="2026-01-01T00:09:00Z")}, "run-1"),
         ],
@@ -433,6 +434,7 @@ class TestAfterStop:
             "another claim",
             "no fence",
             "another taint",
+            "twice",
             "often enough",
             "a moment ago",
             "rested",

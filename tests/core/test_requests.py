@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.policy import Policy, Remediation
-from fencer.core.requests import NO_CALL, REMEMBERED_S, Call, Progress, Request, Strategy, call_for, counting
+from fencer.core.requests import NO_CALL, Call, Progress, Request, Strategy, call_for, counting
 
 ASKED = Request("medik8s", "k8s-2", "uid-1", "7", "k8s-2", asked_by="NodeHealthCheck workers")
 SECOND = replace(ASKED, namespace="capi", name="machine-2", uid="uid-2", asked_by="")
@@ -33,6 +33,10 @@ def test_a_request_is_told_with_who_asks_if_that_is_known():
 )
 def test_somebody_waits_for_it_until_it_is_deleted_or_given_up_or_cannot_be_honoured(changes, live):
     assert replace(ASKED, **changes).live is live
+
+
+def test_a_request_that_is_understood_waits_for_nothing():
+    assert not ASKED.waits
 
 
 @pytest.mark.parametrize(("told", "refused"), [(None, False), (AT_WORK, False), (YES, False), (NO, True)])
@@ -108,8 +112,8 @@ def test_all_that_is_asked_amounts_to_one_call(requests, reserved_by, call):
         (Remediation.STOP, 0.0, Strategy.STOP),
         (Remediation.STOP, 10.0, Strategy.STOP),
         (Remediation.STOP, 10.1, Strategy.PROVE),
-        (Remediation.STOP, REMEMBERED_S, Strategy.PROVE),
-        (Remediation.STOP, REMEMBERED_S + 0.1, None),
+        (Remediation.STOP, 60.0, Strategy.PROVE),
+        (Remediation.STOP, 60.1, None),
         (Remediation.PROVE, 0.0, Strategy.PROVE),
     ],
 )

@@ -369,6 +369,10 @@ class TestSeenByAnAgent:
         assert told(self.seen(ready=True, lease_age_s=80.0))[1] is Reason.PLANNED_STOP
         assert told(self.seen(ready=None, lease_age_s=20.0))[1] is Reason.PLANNED_STOP
 
+    def test_while_its_guest_is_still_stopping(self):
+        """For hypervisors that report it: the last seconds of a shutdown."""
+        assert told(self.seen(PowerState.STOPPING))[1] is Reason.PLANNED_STOP
+
     def test_what_is_left_on_it_is_fenced_as_ever(self):
         assert decide(self.seen(facts={"pods": (POD,)}), ARMED).verdict is Verdict.FENCE
 
