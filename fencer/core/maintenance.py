@@ -99,12 +99,8 @@ class Window:
     def _on(self, day: date) -> tuple[datetime, datetime]:
         """Return from when to when it is open, if it begins on a day; by both readings of the clock."""
         start = datetime.combine(day, time.fromisoformat(self.begins))
-        last = _CLOCK.fullmatch(self.ends)
-        end = (
-            datetime.combine(day, time.fromisoformat(self.ends))
-            if last
-            else datetime.combine(day + _DAY, time())
-        )
+        ends = time() if self.ends == _MIDNIGHT else time.fromisoformat(self.ends)
+        end = datetime.combine(day, ends)
         if end <= start:
             end += _DAY
         return min(self._moments(start)), max(self._moments(end - _MINUTE)) + _MINUTE

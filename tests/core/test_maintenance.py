@@ -76,6 +76,20 @@ def test_where_the_clock_is_put_it_is_as_long_as_either_reading_makes_it(begins,
     assert len(seen) == (end - start).total_seconds() / 60
 
 
+def test_where_the_clock_is_put_at_midnight_the_next_days_window_may_open_today():
+    """On 2026-03-29 Beirut's clocks go from 00:00 to 01:00, so that no clock shows when the window begins."""
+    window = Window("00:00", "04:00", "Asia/Beirut", ("2026-03-29",))
+    assert not opened(window, "2026-03-28T20:59:59Z")
+    assert opened(window, "2026-03-28T21:00:00Z")
+    assert window.until("2026-03-28T21:30:00Z") == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
+
+
+def test_of_two_days_windows_that_are_both_open_the_later_end_counts():
+    """While an hour comes twice, one day's window has not ended and the next one's has begun."""
+    window = Window("02:31", "02:30", "Europe/Berlin")
+    assert window.until("2026-10-25T01:00:00Z") == datetime(2026, 10, 26, 1, 30, tzinfo=UTC)
+
+
 @given(
     st.integers(1_577_836_800, 1_893_456_000).map(lambda at: datetime.fromtimestamp(at, UTC)),
     st.sampled_from(["UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia", "Asia/Kathmandu"]),

@@ -61,6 +61,7 @@ class Measured:
         loading: The lines that run before any test: while modules are loaded and tests are collected.
         took_s: What each test takes.
         modules: What was imported for them, besides the project's own.
+        finders: The tests that have found a fault, and pass without one.
         finds: How many faults of a function, and of a module, each test has found so far.
     """
 
@@ -68,6 +69,7 @@ class Measured:
     loading: set[tuple[str, int]] = field(default_factory=set)
     took_s: dict[str, float] = field(default_factory=dict)
     modules: list[str] = field(default_factory=list)
+    finders: set[str] = field(default_factory=set)
     finds: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
     def tests_for(self, fault: Fault, *, again: bool) -> list[str]:
@@ -188,6 +190,7 @@ class Runner:
             pid, status = os.wait()
             ended = running.pop(pid)
             for test in heard_from(ended.pipe):
+                self._check_finder(test, measured, trial, again=again)
                 measured.found_by(test, ended.fault)
             if _lasted_too_long(status) and not ended.waited:
                 waiting.append((ended.fault, 1))
@@ -196,6 +199,25 @@ class Runner:
             self._say(ended.fault, found)
             if not found:
                 yield ended.fault
+
+    def _check_finder(
+        self,
+        test: str,
+        measured: Measured,
+        trial: Callable[[Fault | None, Sequence[str], Tell], int],
+        *,
+        again: bool,
+    ) -> None:
+        """Run a test that has found its first fault without one, as the first of a trial.
+
+        Raises:
+            AlreadyFailing: It fails: what it finds shows nothing.
+        """
+        if again or test in measured.finders:
+            return
+        measured.finders.add(test)
+        if in_fork(lambda: trial(None, [test], lambda _test: None)) != 0:
+            raise AlreadyFailing(f"without any fault, {test} fails when it runs again in one process")
 
     def _check_reloading(self, faults: Sequence[Fault], measured: Measured) -> None:
         """Load modules and run the tests as a trial does, but without a fault.
@@ -325,7 +347,11 @@ class _AfterCollection:
         if inside and (failed := in_fork(lambda: self._tried_without_fault(trial))):
             self.why = f"without any fault, {failed} fails the second time it runs in one process"
             return True
-        found = list(self._runner._survivors(inside.values(), self.measured, trial, again=False))
+        try:
+            found = list(self._runner._survivors(inside.values(), self.measured, trial, again=False))
+        except AlreadyFailing as failing:
+            self.why = str(failing)
+            return True
         self.left = [
             index for index, fault in enumerate(self._faults) if not fault.function or fault in found
         ]

@@ -286,6 +286,24 @@ def test_a_trial_that_lasts_too_long_is_tried_once_more(tmp_path, slow_trials, s
     assert left == ([fault] if survives else [])
 
 
+@pytest.mark.parametrize("fails_without", [False, True])
+def test_a_test_that_fails_without_a_fault_finds_none(fails_without):
+    """It may depend on what ran before it: a cache, say, that another order of the tests has emptied."""
+
+    def trial(fault, tests, tell):
+        tell(tests[0])
+        return int(fault is not None or fails_without)
+
+    def survivors():
+        return list(RUNNER._survivors([some_fault()], Measured(took_s={"a test": 0.0}), trial, again=False))
+
+    if fails_without:
+        with pytest.raises(AlreadyFailing, match="a test fails when it runs again in one process"):
+            survivors()
+    else:
+        assert survivors() == []
+
+
 def tried(fault, test):
     return in_fork(lambda: RUNNER._reloaded(fault, [test], lambda _test: None))
 
