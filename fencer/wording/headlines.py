@@ -41,7 +41,11 @@ def headline(judged: Judged) -> str:
     """Return the sentence about a node; its name, and all that was seen, are printable."""
     decision, verdict, found = judged.decision, shown_verdict(judged), condition(judged)
     whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence about what would follow
-    alarms = [printable(deed.text.rstrip(".")) for deed in decision.actions if isinstance(deed, Alarm)]
+    alarms = [
+        printable(deed.text.partition("; ")[0].rstrip("."))
+        for deed in decision.actions
+        if isinstance(deed, Alarm)
+    ]
     reason = why(judged) if whole else printable(TEXTS[decision.reason].says)
     if found in OF_CONDITION:
         sentence = OF_CONDITION[found]

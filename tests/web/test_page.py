@@ -89,7 +89,7 @@ def test_the_last_incidents_come_from_the_journal(incidents):
 
 def test_old_memory_is_an_alarm():
     world = old_memory()
-    assert lines(world) == [("ALARM", "k8s-2 is in alarm: its guest came back with its old memory")]
+    assert lines(world) == [("ALARM", "k8s-2 is in alarm: home/k8s-2 on pve2 came back with its old memory")]
     assert "fencer unfence k8s-2 --same-boot WHY" in Outline(world.page()).text
 
 

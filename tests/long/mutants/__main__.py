@@ -66,7 +66,7 @@ _ALL_WORDS = frozenset({"headlines", "nodes", "reasons", "reports", "steps", "wa
 PARTS: Mapping[str, Part] = {
     "core": Part(
         "fencer/core",
-        # What is drawn is no rule. For how long a storage stall is remembered, core says and the runtime asks.
+        # What is drawn is no rule. How long a storage stall is remembered stands in core, and the runtime asks.
         ("tests/core", "tests/runtime/test_late.py", "-k", "not test_what_is_drawn_leads_to_every_action"),
         frozenset({"text"}),
     ),
