@@ -52,6 +52,12 @@ def test_a_field_without_its_one_key_is_refused_at_import(keys, problem):
         wire(keys)(Unwired)
 
 
+def test_a_class_without_a_name_has_none():
+    """An empty one would stand in a journal."""
+    with pytest.raises(KeyError):
+        name_of(wire("id")(dataclass(type("Nameless", (), {"__annotations__": {"id": "str"}}))))
+
+
 def test_a_class_without_keys_is_not_dumped():
     with pytest.raises(KeyError):
         dump_by_keys(Unwired("105"))
