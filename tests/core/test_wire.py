@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import pytest
+from pydantic import TypeAdapter
 
 from fencer.core.wire import dump_by_keys, keys_of, name_of, wire
 
@@ -26,6 +27,13 @@ class Unwired:
 def test_a_key_stays_when_its_field_is_renamed():
     assert keys_of(Guest) == {"id": "id", "host_uuid": "hostUUID"}
     assert dump_by_keys(Guest("105", "u")) == {"id": "105", "hostUUID": "u"}
+
+
+def test_pydantic_reads_and_writes_a_renamed_field_by_its_key():
+    """As `fencer.journal.codec` does."""
+    adapter = TypeAdapter(tuple[Guest, ...])
+    assert adapter.dump_python((Guest("105", "u"),), by_alias=True) == ({"id": "105", "hostUUID": "u"},)
+    assert adapter.validate_python([{"id": "105", "hostUUID": "u"}]) == (Guest("105", "u"),)
 
 
 def test_values_in_containers_are_dumped_by_keys_as_well():
