@@ -40,7 +40,7 @@ def test_prometheus_and_the_page_see_a_fence_and_prometheus_the_end_of_the_agent
             )
             assert told("fencer_unproven_bindings") == {"": 0}
             wait_until(
-                lambda: f"All well {len(lab.nodes)} nodes guarded" in words(place), "a page that is well"
+                lambda: f"All well {len(lab.nodes)} nodes protected" in words(place), "a page that is well"
             )
             name = lab.busiest()
             afterwards.callback(lab.bring_back, name)
