@@ -45,7 +45,7 @@ def fence_cell(judged: Judged) -> Cell:
     word = fence_word(judged)
     if word == NOBODY:
         return Cell(word)
-    bad = {Condition.REFUSED, Condition.UNPROTECTED, Condition.BLIND}
+    bad = {Condition.ALARM, Condition.REFUSED, Condition.UNPROTECTED, Condition.BLIND}
     return Cell(word, BAD if condition(judged) in bad else DOUBTFUL)
 
 

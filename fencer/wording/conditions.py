@@ -117,7 +117,7 @@ def condition(judged: Judged) -> Condition:
 def fence_word(judged: Judged) -> str:
     """Return whether the node is fenced, or would be, in a word or two; a dash: there is no need."""
     fenced, found, verdict = fenced_age(judged.observation), condition(judged), shown_verdict(judged)
-    if fenced is not None:
+    if fenced is not None and found is not Condition.ALARM:
         return f"{Condition.FENCED.word} {fenced} ago"
     if found in {Condition.HEALTHY, Condition.CORDONED}:
         return NOBODY

@@ -76,6 +76,7 @@ OLD_MEMORY = "its guest came back with its old memory"
 def test_old_memory_is_an_alarm_whatever_fencer_does_about_it(item):
     """Neither *recovering* nor *to be fenced*: it may write to volumes that others own."""
     assert headline(item) == f"k8s-2 is in alarm: {OLD_MEMORY}."
+    assert fence_word(item) == "in alarm"
 
 
 def test_an_alarm_is_told_by_its_own_words():

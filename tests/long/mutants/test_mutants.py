@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -265,8 +264,8 @@ def loop():
         pass
 
 
-def test_a_trial_that_waits_for_a_busy_machine_goes_on_and_one_that_loops_ends():
-    assert how_it_ends(lambda: time.sleep(0.3) or 0, 0.1) == 0
+def test_a_trial_may_wait_for_a_busy_machine_far_longer_than_it_may_loop():
+    assert how_it_ends(lambda: int(signal.getitimer(signal.ITIMER_REAL)[0] < 30), 0.1) == 0
     assert how_it_ends(loop, 0.1) == -signal.SIGPROF
 
 
