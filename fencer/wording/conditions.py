@@ -50,7 +50,7 @@ WHEN: dict[Condition, str] = {
     Condition.ONLY_OBSERVED: "fencer would act now, but `mode: observe` forbids it.",
     Condition.TO_BE_FENCED: "The verdict, or *to be stopped*, or *memory to be discarded*.",
     Condition.WAITING: "The verdict; or a command looked once, and only a running agent can tell.",
-    Condition.FENCED: "The node carries fencer's fence, whatever the verdict is now.",
+    Condition.FENCED: "The node carries fencer's fence and is not in alarm, whatever the verdict is.",
     Condition.RECOVERING: "The verdict; or *to be unfenced*; or unfenced, and still cordoned by fencer.",
     Condition.NOTHING_TO_CLEAR: "The VM is off, and the node has no pod and no volume to clear.",
     Condition.SHUT_DOWN: "The verdict: a planned stop.",
