@@ -62,6 +62,12 @@ class ToldError(FencerError):
     exit_code = 1
 
 
+class StateError(FencerError):
+    """What this agent has seen cannot be kept on its disk, or not be read. Says nothing about any node."""
+
+    exit_code = 1
+
+
 class HypervisorError(FencerError):
     """A hypervisor's endpoint did not answer as needed."""
 

@@ -471,6 +471,26 @@ class Binding:
 BOOT_IDS_KEPT = 16
 
 
+@wire("node uid doubts binding instead_of")
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What an agent has seen of a node, and what is not written on its Node yet. It counts all the same.
+
+    Attributes:
+        node: Name of the node.
+        uid: UID of the node.
+        doubts: Those that have to be added to the Node's.
+        binding: The binding that has to be written; None: the Node's is right.
+        instead_of: The binding that was on the Node when that was noted; None: there was none.
+    """
+
+    node: str
+    uid: str
+    doubts: tuple[Doubt, ...] = ()
+    binding: Binding | None = None
+    instead_of: Binding | None = None
+
+
 @wire("incident fenced_at_utc boot_id guest by proof incarnation pods schema")
 @dataclass(frozen=True, slots=True)
 class FenceMark:
@@ -878,7 +898,8 @@ class StopFailed:
 @wire(
     "node candidates evidence history fleet intent now_s utc rivals claimed_by bound_reading taken_by "
     "unanswered evidence_error last_state others fenced_guest pods attachments kept_volumes kept_unread "
-    "close killed stop_failed stopped_as asked_s looked_s tenure call word incident by"
+    "close killed stop_failed stopped_as asked_s looked_s tenure call word incident by note unwritten "
+    "answering_s"
 )
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -922,6 +943,10 @@ class Observation:
         word: What the operator said.
         incident: Id under which an action would be recorded.
         by: Who would record it.
+        note: What this agent has seen of the node, and what is not written on it yet. None: nothing.
+        unwritten: Names of nodes whose notes this agent has to write before it gives anything away.
+        answering_s: For how long the API server has been answering again, after a time in which it did not;
+            infinity: there was no such time.
     """
 
     node: NodeView
@@ -956,6 +981,9 @@ class Observation:
     word: Word = field(default_factory=Word)
     incident: str = ""
     by: str = "fencer"
+    note: Note | None = None
+    unwritten: tuple[str, ...] = ()
+    answering_s: float = float("inf")
 
 
 @wire("name outcome seen needs")

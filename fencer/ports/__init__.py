@@ -22,7 +22,7 @@ from fencer.ports.hypervisor import Deadline, EndpointInfo, HostPower, Hyperviso
 from fencer.ports.pausing import Paused, Pauser
 from fencer.ports.planned import Evictor, Surveyor
 from fencer.ports.requests import Requests
-from fencer.ports.runtime import Asker, Clock, Recorder, Reporter, Sight, Viewer
+from fencer.ports.runtime import Asker, Clock, Recorder, Reporter, Sight, StateStore, Viewer
 
 __all__ = (
     "Account",
@@ -51,6 +51,7 @@ __all__ = (
     "Reporter",
     "Requests",
     "Sight",
+    "StateStore",
     "StopSettings",
     "Surveyor",
     "Viewer",

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from fencer.core.done import Done
 from fencer.core.election import Tenure
+from fencer.core.kept import Kept
 from fencer.core.model import (
     Decision,
     Deed,
@@ -50,6 +51,38 @@ class Recorder(Protocol):
 
     def intends(self, seen: Observation, action: Deed) -> None:
         """An action is about to be carried out: comes back once that is kept, or cannot be kept soon."""
+        ...
+
+
+class StateStore(Protocol):
+    """Keeps what an agent has seen and could not write on Nodes yet, over its restarts. One agent has it."""
+
+    def load(self) -> Kept:
+        """Return what was kept, as far as this disk alone can tell that it is ours. Asks nobody else.
+
+        A file that is damaged, or not signed by an agent of this machine, is set aside.
+
+        Raises:
+            StateError: nothing can be read; the text says why, and what becomes of it.
+        """
+        ...
+
+    def confirm(self) -> bool:
+        """Return whether what was loaded was signed for this cluster, now that its API server answers.
+
+        If not, it is set aside, and must be forgotten.
+
+        Raises:
+            ClusterError: the cluster's key cannot be read.
+        """
+        ...
+
+    def save(self, kept: Kept) -> None:
+        """Replace what is kept; it is signed, and on the disk when this returns.
+
+        Raises:
+            StateError: it could not be written, or nothing is there to sign it with.
+        """
         ...
 
 

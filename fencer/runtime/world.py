@@ -18,6 +18,7 @@ from fencer.ports import (
     Recorder,
     Reporter,
     Requests,
+    StateStore,
 )
 
 API = "kubernetes"
@@ -51,6 +52,7 @@ class World:
         leases: What agents share in the cluster; None: this one shares nothing.
         election: What this agent is to each hypervisor; None: no other agent is thought of.
         requests: What other controllers of the cluster ask of fencer; None: nobody is heard here.
+        state: Keeps what was seen over restarts; None: it is lost with the process, as with a command.
     """
 
     cluster: Cluster
@@ -65,3 +67,4 @@ class World:
     leases: LeaseStore | None = None
     election: Election | None = None
     requests: Requests | None = None
+    state: StateStore | None = None
