@@ -7,12 +7,10 @@ from fencer.core.deeds import deed
 from fencer.core.maintenance import window_for
 from fencer.core.model import (
     Alarm,
-    BindNode,
     FenceMark,
     Intent,
     Observation,
     Reason,
-    RecordDoubts,
     Unreadable,
     Verdict,
     Via,
@@ -63,10 +61,11 @@ def wanted(observation: Observation) -> Answer:
     return _readable(observation)
 
 
-def may_begin(observation: Observation, policy: Policy) -> Answer:
-    """The same, and where `watch` asks, no maintenance window of the configuration is open for the node.
+def held(observation: Observation, policy: Policy) -> Answer:
+    """Ask what holds fencer back from a node as a whole, and from what: see `fencer.core.holds`.
 
-    What a person types is not kept by a window: it is for what fencer begins by itself.
+    That is a pause, an exclusion, notes that cannot be read; and where `watch` asks, a maintenance window of
+    the configuration. What a person types is not kept by a window: it is for what fencer begins by itself.
     """
     answer = wanted(observation)
     if isinstance(answer, Objection) or observation.intent is not Intent.WATCH:
@@ -168,6 +167,26 @@ def not_given_up(subject: Subject, _policy: Policy) -> Answer:
     )
 
 
+def notes_first(subject: Subject, policy: Policy) -> Answer:
+    """All that this agent saw is on the Nodes; and other agents had time to write what they saw.
+
+    Only then may anything be given away: what nobody can read yet may say that a guest's memory is elsewhere.
+    """
+    seen, others_s = subject.seen, policy.poll_s + policy.confirm_s
+    verdict = Verdict.FENCED if seen.node.fenced else Verdict.WAIT
+    if seen.unwritten:
+        names = ", ".join(seen.unwritten)
+        told = f"what was seen of {names} is not written on its Node yet"
+        needs = "that written, which is tried again in every pass"
+        return Objection(verdict, Reason.NOTES_FIRST, told, needs, policy.poll_s)
+    left_s = others_s - seen.answering_s
+    if seen.intent is Intent.WATCH and left_s > 0:
+        told = f"the API server has been answering again for {age(seen.answering_s)}"
+        needs = f"{others_s:g} s, in which other agents write down what they saw meanwhile"
+        return Objection(verdict, Reason.NOTES_FIRST, told, needs, left_s)
+    return Passed("all that was seen is written down")
+
+
 def braked(subject: Subject, policy: Policy) -> Answer:
     """Not too many nodes at once, and not all of them."""
     fleet, why = subject.seen.fleet, subject.seen.word.over_brake_why
@@ -215,9 +234,8 @@ def armed(ending: EndOfLadder, subject: Subject, policy: Policy) -> Answer:
     would = deed(subject.seen, actions, " now")
     if not would:
         return Passed("mode: observe, and there is nothing to do")
-    notes = tuple(action for action in actions if isinstance(action, BindNode | RecordDoubts))
     needs = "the same done by hand, or `mode: armed`"
-    return Objection(Verdict.REFUSE, Reason.OBSERVE_MODE, f"would {would}", needs, actions=notes)
+    return Objection(Verdict.REFUSE, Reason.OBSERVE_MODE, f"would {would}", needs)
 
 
 def may_power(subject: Subject, _policy: Policy) -> Answer:

@@ -1,4 +1,4 @@
-"""Judge one node: find its ladder, climb it, and say what to write down on the way.
+"""Judge one node: find its ladder, and climb it. What has to be noted first comes from `fencer.core.learn`.
 
 `decide` is the only entrance to the rules. The ladders are in `fencer.core.ladders`.
 """
@@ -7,13 +7,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fencer.core.doubt import recorded
+from fencer.core import consent
 from fencer.core.fence import alarm_of_older_boot, heard
-from fencer.core.identity import known_boot_ids, moved_binding, untold
-from fencer.core.ladders import RETURN_UNTOLD, STOP_OLD_MEMORY, TAKE_BACK, begin, climb, ladder_for
+from fencer.core.holds import allowed
+from fencer.core.identity import known_boot_ids, untold
+from fencer.core.ladders import (
+    RETURN_UNTOLD,
+    STOP_OLD_MEMORY,
+    TAKE_BACK,
+    Begun,
+    begin,
+    climb,
+    ladder_for,
+    leaves_room,
+)
+from fencer.core.learn import learn
 from fencer.core.model import (
     Alarm,
-    BindNode,
     Check,
     Decision,
     FenceMark,
@@ -22,11 +32,12 @@ from fencer.core.model import (
     Outcome,
     PowerState,
     Reason,
+    StartGuest,
     Verdict,
 )
 from fencer.core.policy import Mode, Policy, ResumedGuest
 from fencer.core.recover import alarmed, known_boot_heard, settling
-from fencer.core.rung import Ending, Subject
+from fencer.core.rung import Ending, Objection, Subject
 from fencer.core.shutdown import PASSING, as_planned
 from fencer.core.word import spoken_for
 
@@ -35,29 +46,46 @@ UNCERTAIN = frozenset({Reason.GUEST_AMBIGUOUS, Reason.NO_GUEST, Reason.GUEST_TAK
 
 
 def decide(observation: Observation, policy: Policy) -> Decision:
-    """Judge one node.
+    """Judge one node, on what `fencer.core.learn` has learnt of it.
 
     Args:
         observation: All that is known of it.
         policy: How careful to be.
 
     Returns:
-        What it is, why, the whole ladder, and what to do next. After each action everything has to be
-        observed and decided again; a decision is never carried over.
+        What it is, why, the whole ladder, and what to do next: notes come first. After each action everything
+        has to be observed and decided again; a decision is never carried over.
     """
-    observation = spoken_for(observation, policy)
+    learned = learn(observation, policy)
+    decision = _judged(spoken_for(observation, policy), policy)
+    look = decision.look or (learned.look and not learned.notes)
+    return replace(decision, actions=(*learned.notes, *decision.actions), look=look)
+
+
+def _judged(observation: Observation, policy: Policy) -> Decision:
+    """Judge one node, whatever there is to be noted of it."""
     if observation.intent is Intent.UNFENCE and not observation.node.fenced:
         return _not_fenced(observation)
     begun = begin(observation, policy)
     if isinstance(begun, Decision):
-        begun = _with_alarm(observation, policy, _back_untold(observation, policy, begun))
-        return recorded(observation, begun) if begun.reason in UNCERTAIN else begun
-    subject, opening = begun
-    decision = climb(ladder_for(subject, policy), subject, opening, policy)
-    decision = _with_alarm(observation, policy, _come_back(subject, opening, policy, decision))
-    decision = recorded(observation, _waited_for(observation, policy, decision))
-    decision = as_planned(observation, _bound_where_it_runs(observation, decision))
-    return _told(subject, decision)
+        return _with_alarm(observation, policy, _back_untold(observation, policy, begun))
+    subject = begun.subject
+    decision = climb(ladder_for(subject, policy), subject, begun.opening, policy)
+    decision = _with_alarm(observation, policy, _come_back(begun, policy, decision))
+    decision = as_planned(observation, _waited_for(observation, policy, decision))
+    return _told(subject, _within(begun, policy, decision))
+
+
+def _within(begun: Begun, policy: Policy, decision: Decision) -> Decision:
+    """Leave out what a hold leaves no room for. An open window shows where nothing that was begun goes on."""
+    actions = decision.actions
+    if isinstance(consent.unreserved(begun.subject, policy), Objection):
+        actions = tuple(action for action in actions if not isinstance(action, StartGuest))
+    if begun.held is None:
+        return replace(decision, actions=actions)
+    actions = allowed(begun.held.reason, actions)
+    goes_on = begun.subject.node.fenced or decision.verdict is Verdict.RECOVERING
+    return replace(decision if goes_on else begun.held, actions=actions)
 
 
 def _back_untold(observation: Observation, policy: Policy, refused: Decision) -> Decision:
@@ -78,15 +106,6 @@ def _back_untold(observation: Observation, policy: Policy, refused: Decision) ->
     return replace(refused, actions=ending.actions)
 
 
-def _bound_where_it_runs(observation: Observation, decision: Decision) -> Decision:
-    """Write where the bound guest runs now, even if its node is silent: that is where it has to be off."""
-    watches = observation.intent is Intent.WATCH
-    binding = moved_binding(observation)
-    if binding is None or not watches or any(isinstance(action, BindNode) for action in decision.actions):
-        return decision
-    return replace(decision, actions=(BindNode(binding), *decision.actions))
-
-
 def _told(subject: Subject, decision: Decision) -> Decision:
     """Tell people what a hypervisor found out besides its reading."""
     if not subject.evidence.told:
@@ -94,8 +113,9 @@ def _told(subject: Subject, decision: Decision) -> Decision:
     return replace(decision, actions=(Alarm(f"{subject.guest}: {subject.evidence.told}"), *decision.actions))
 
 
-def _come_back(subject: Subject, opening: tuple[Check, ...], policy: Policy, decision: Decision) -> Decision:
+def _come_back(begun: Begun, policy: Policy, decision: Decision) -> Decision:
     """React to old memory that is back under a fence: take the fence back, or stop the guest again."""
+    subject, opening = begun.subject, begun.opening
     known = decision.reason is Reason.OLD_MEMORY or known_boot_heard(subject.seen, policy)
     if not subject.node.fenced or not known:
         return decision
@@ -105,7 +125,8 @@ def _come_back(subject: Subject, opening: tuple[Check, ...], policy: Policy, dec
     if back.reason is Reason.OBSERVE_MODE:
         return replace(back, actions=decision.actions)
     runs = subject.power_state is PowerState.RUNNING
-    if runs and decision.reason is Reason.OLD_MEMORY and policy.resumed_guest is ResumedGuest.STOP:
+    may = policy.resumed_guest is ResumedGuest.STOP and leaves_room(begun.held, STOP_OLD_MEMORY)
+    if runs and may and decision.reason is Reason.OLD_MEMORY:
         stop = climb(STOP_OLD_MEMORY, subject, opening, policy)
         if stop.actions or stop.reason is Reason.OBSERVE_MODE:
             return replace(stop, actions=(*decision.actions, *stop.actions))

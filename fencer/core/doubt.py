@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from fencer.core.history import LEASE_DURATION_S
 from fencer.core.identity import nothing_read
+from fencer.core.kept import standing
 from fencer.core.model import (
     Binding,
-    Decision,
     Doubt,
     Doubted,
     Evidence,
@@ -24,8 +24,6 @@ from fencer.core.model import (
     Observation,
     PowerState,
     Proof,
-    RecordDoubts,
-    Unreadable,
 )
 from fencer.core.proof import WITNESSED
 
@@ -60,7 +58,7 @@ def believe(evidence: Evidence | None, node: NodeView, history: GuestHistory) ->
     """
     if evidence is None or not evidence.gone or evidence.proof not in DOUBTFUL:
         return evidence
-    doubts = [doubt for doubt in _standing(node) if doubt.means(evidence)]
+    doubts = [doubt for doubt in standing(node, None) if doubt.means(evidence)]
     if contradicted(history, evidence):
         doubts.append(Doubt(Doubted.CONTRADICTED, evidence.guest, evidence.witness, by="", since_utc=""))
     if not doubts:
@@ -85,22 +83,24 @@ def contradicted(history: GuestHistory, evidence: Evidence) -> bool:
     return same and heard.guest.shares_host(evidence.guest)
 
 
-def recorded(seen: Observation, decision: Decision) -> Decision:
-    """Add what has to be written on the Node first, if its doubts have changed, or a look to find out."""
-    if isinstance(seen.node.doubts, Unreadable):
-        return decision
+def found(seen: Observation) -> tuple[tuple[Doubt, ...] | None, bool]:
+    """Return the doubts that have to be noted now, and whether only a live look can tell.
+
+    Returns:
+        None instead of doubts: they are as they were.
+    """
     doubts = due(seen)
-    if doubts == seen.node.doubts:
-        return replace(decision, look=True) if _worth_a_look(seen) else decision
+    if doubts == _standing(seen):
+        return None, _worth_a_look(seen)
     if not _certain(seen, doubts):
-        return replace(decision, look=seen.looked_s >= LOOK_EVERY_S)
-    return replace(decision, actions=(RecordDoubts(doubts), *decision.actions))
+        return None, seen.looked_s >= LOOK_EVERY_S
+    return doubts, False
 
 
 def _certain(seen: Observation, doubts: tuple[Doubt, ...]) -> bool:
     """Whether what was read is enough to write it down. Lifting a doubt takes our own live look."""
     told = all(reading.conclusive or reading.power_state is PowerState.UNKNOWN for reading in _readings(seen))
-    return told and (seen.close or set(doubts).issuperset(_standing(seen.node)))
+    return told and (seen.close or set(doubts).issuperset(_standing(seen)))
 
 
 def _worth_a_look(seen: Observation) -> bool:
@@ -115,7 +115,7 @@ def _worth_a_look(seen: Observation) -> bool:
 
 def due(seen: Observation) -> tuple[Doubt, ...]:
     """Return the doubts that should be on the Node now."""
-    doubts = _standing(seen.node)
+    doubts = _standing(seen)
     for reading in _readings(seen):
         doubts = tuple(doubt for doubt in doubts if not doubt.lifted_by(reading))
         kind = _kind(reading)
@@ -163,13 +163,12 @@ def _left_behind(seen: Observation) -> Evidence | None:
 
 def without_saved(node: NodeView, evidence: Evidence) -> tuple[Doubt, ...]:
     """Return the doubts left after fencer discarded a guest's saved memory. It cannot discard files."""
-    standing = _standing(node)
-    return tuple(doubt for doubt in standing if doubt.kind is not Doubted.SAVED or not doubt.means(evidence))
+    return tuple(doubt for doubt in standing(node, None) if doubt.kind is not Doubted.SAVED or not doubt.means(evidence))
 
 
 def in_the_way(node: NodeView, evidence: Evidence) -> Doubt | None:
     """Return a doubt that would be left once fencer had ended a guest that is paused or saved."""
-    left = without_saved(node, evidence) if evidence.power_state is PowerState.SAVED else _standing(node)
+    left = without_saved(node, evidence) if evidence.power_state is PowerState.SAVED else standing(node, None)
     return next((doubt for doubt in left if doubt.means(evidence) and not doubt.lifted_by(evidence)), None)
 
 
@@ -185,5 +184,5 @@ def _kind(evidence: Evidence) -> Doubted | None:
     return None
 
 
-def _standing(node: NodeView) -> tuple[Doubt, ...]:
-    return () if isinstance(node.doubts, Unreadable) else node.doubts
+def _standing(seen: Observation) -> tuple[Doubt, ...]:
+    return standing(seen.node, seen.note)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fencer.core.history import LEASE_DURATION_S, renewals_in_run
-from fencer.core.identity import canonical, new_binding
+from fencer.core.identity import canonical
 from fencer.core.model import (
     Action,
     Alarm,
     Binding,
-    BindNode,
     FenceMark,
     ForgetMark,
     GuestRef,
@@ -272,13 +271,11 @@ def silence_needed_s(policy: Policy) -> float:
 
 
 def sound(subject: Subject, policy: Policy) -> Ending:
-    """The node is heard: note which guest it is, and take off what an old fence has left."""
-    node, binding = subject.node, new_binding(subject)
-    actions: tuple[Action, ...] = (BindNode(binding),) if binding else ()
+    """The node is heard: take off what an old fence has left."""
+    node = subject.node
     outlived = isinstance(node.mark, FenceMark) and node.mark.boot_id != node.boot_id
-    if outlived and policy.mode is Mode.ARMED:
-        actions = (*actions, ForgetMark())
-    actions = (*actions, *alarm_of_older_boot(node))
+    forgets = (ForgetMark(),) if outlived and policy.mode is Mode.ARMED else ()
+    actions: tuple[Action, ...] = (*forgets, *alarm_of_older_boot(node))
     blind = says_nothing(subject) and subject.evidence.doubt is None
     reason = Reason.BLIND if blind else Reason.NODE_HEALTHY
     return settling(subject, policy, Ending(Verdict.HEALTHY, reason, actions))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fencer.core.doubt import recorded
 from fencer.core.ladders import begin, climb, ladder_for
+from fencer.core.learn import learn
 from fencer.core.model import Decision, Observation, Reason, Verdict
 from fencer.core.policy import Policy
 from fencer.core.word import spoken_for
@@ -35,11 +35,11 @@ def refusal(observation: Observation, policy: Policy) -> Decision | None:
     begun = begin(observation, policy)
     if isinstance(begun, Decision):
         return None  # then it is decided already
-    subject, opening = begun
+    subject = begun.subject
     ladder = ladder_for(subject, policy)
-    while (decision := climb(ladder, subject, opening, policy)).reason in TIME_BRINGS:
+    while (decision := climb(ladder, subject, begun.opening, policy)).reason in TIME_BRINGS:
         ladder = ladder.without(decision.objection)
-    note_due = bool(recorded(observation, decision).actions)
+    note_due = bool(learn(observation, policy).notes)
     stands = decision.verdict is Verdict.REFUSE and decision.reason in STANDS
     return decision if stands and not note_due else None
 

@@ -278,6 +278,26 @@ def remember(
     return history
 
 
+def glimpse(before: GuestHistory, evidence: Evidence | None) -> GuestHistory:
+    """Take in a reading while nothing can be read of its node: it ends what it contradicts, and proves nothing.
+
+    That a guest runs is no proof that it is the node, without a renewal between two readings; and that it is
+    off has to be read again, once renewals would show up.
+
+    Args:
+        before: What was known.
+        evidence: The reading.
+    """
+    if evidence is None or not evidence.conclusive or evidence.guest.key != before.guest:
+        return before
+    runs, run = evidence.power_state is PowerState.RUNNING, before.run
+    state = PowerState.STOPPED if evidence.gone else evidence.power_state
+    if run is not None and (run.power_state, run.incarnation) != (state, evidence.incarnation):
+        seen = before.running_seen or run.power_state is PowerState.RUNNING
+        before = replace(before, run=None, running_seen=seen)
+    return replace(before, ran_as=evidence.guest) if runs and evidence.guest != before.ran_as else before
+
+
 def _with_reading(
     history: GuestHistory, node: NodeView, evidence: Evidence, now_s: float, apart_s: float
 ) -> GuestHistory:

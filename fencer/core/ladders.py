@@ -7,7 +7,7 @@ does. `LADDERS` says which ladder is climbed. Every one of them begins with `wan
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, partial
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from fencer.core import consent, fence, identity, proof, recover, shutdown, start, stop
 from fencer.core.holder import holder
+from fencer.core.holds import Act, allows
 from fencer.core.model import Check, Decision, GuestRef, Intent, Observation, Outcome, PowerState
 from fencer.core.policy import PausedGuest, Policy, SavedGuest, UnresponsiveGuest
 from fencer.core.proof import PROOF, SEEN, SHOWN
@@ -28,16 +29,18 @@ class Ladder:
 
     rungs: Rungs
     ending: EndOfLadder
+    act: Act | None = None
+    """What it is for, for the table of holds; None: only a person asks for it."""
 
     def without(self, check: Check | None) -> Ladder:
         """Return the same ladder without one check's rung, to tell people what would follow."""
         name = check and check.name
-        return Ladder(tuple(rung for rung in self.rungs if rung[0] != name), self.ending)
+        return replace(self, rungs=tuple(rung for rung in self.rungs if rung[0] != name))
 
 
-def acting(rungs: Rungs, ending: EndOfLadder) -> Ladder:
+def acting(act: Act, rungs: Rungs, ending: EndOfLadder) -> Ladder:
     """Return a ladder that ends in an action. Whether `watch` may do it is asked last of all."""
-    return Ladder((*rungs, ("armed", partial(consent.armed, ending))), ending)
+    return Ladder((*rungs, ("armed", partial(consent.armed, ending))), ending, act)
 
 
 class Stage(StrEnum):
@@ -65,6 +68,7 @@ WORTH_IT: Rungs = (
     ("needed", fence.needed),
     ("unreserved", consent.unreserved),
     ("brake", consent.braked),
+    ("notes first", consent.notes_first),
 )
 """Asked before anything that costs calls: otherwise every node with nothing to do would cost them in every
 pass, and keep the others waiting."""
@@ -95,31 +99,40 @@ CLOSELY = ("looked closely", proof.looked_closely)
 GONE: Rungs = (*SEEN, ("fall seen", fence.fall_seen), *WORTH_IT, *SHOWN)
 """The proof, and between its two parts what makes the second needless."""
 
-FENCE = acting((*APPROACH, *GONE), fence.taint)
-FENCE_TRUSTING = acting((*APPROACH, ("no stall", stop.no_stall), *GONE), fence.taint)
+FENCE = acting(Act.TAINT, (*APPROACH, *GONE), fence.taint)
+FENCE_TRUSTING = acting(Act.TAINT, (*APPROACH, ("no stall", stop.no_stall), *GONE), fence.taint)
 STOP_PAUSED = acting(
-    (*APPROACH, *MAY_POWER, NOT_IN_VAIN, *WORTH_IT, CLOSELY, ("paused", stop.paused_long), *POWER), stop.stop
+    Act.STOP,
+    (*APPROACH, *MAY_POWER, NOT_IN_VAIN, *WORTH_IT, CLOSELY, ("paused", stop.paused_long), *POWER),
+    stop.stop,
 )
 STOP_RUNNING = acting(
-    (*APPROACH, *MAY_POWER, ("unresponsive", stop.unresponsive), *WORTH_IT, CLOSELY, *POWER), stop.stop
+    Act.STOP,
+    (*APPROACH, *MAY_POWER, ("unresponsive", stop.unresponsive), *WORTH_IT, CLOSELY, *POWER),
+    stop.stop,
 )
 DISCARD_SAVED = acting(
-    (*APPROACH, *MAY_POWER, NOT_IN_VAIN, *WORTH_IT, CLOSELY, ("saved", stop.saved), *POWER), stop.discard
+    Act.STOP,
+    (*APPROACH, *MAY_POWER, NOT_IN_VAIN, *WORTH_IT, CLOSELY, ("saved", stop.saved), *POWER),
+    stop.discard,
 )
-SOUND = acting((("heard", fence.heard_of), ("guest runs", fence.guest_runs)), fence.sound)
+SOUND = acting(Act.UNCORDON, (("heard", fence.heard_of), ("guest runs", fence.guest_runs)), fence.sound)
 
 CLEAR = acting(
+    Act.CLEAR,
     (
         ("same guest", recover.same_guest),
         *SEEN,
         ("left", recover.left),
         ("not given up", consent.not_given_up),
+        ("notes first", consent.notes_first),
         *SHOWN,
     ),
     recover.clear,
 )
-CLEAR_TRUSTING = Ladder((("no stall", stop.no_stall), *CLEAR.rungs), recover.clear)
+CLEAR_TRUSTING = Ladder((("no stall", stop.no_stall), *CLEAR.rungs), recover.clear, Act.CLEAR)
 RETURN = acting(
+    Act.LIFT,
     (
         ("same guest", recover.same_guest),
         ("running", recover.running),
@@ -140,9 +153,11 @@ RETURN_UNTOLD = Ladder(
         *RETURN.rungs[4:],
     ),
     recover.unfence,
+    Act.LIFT,
 )
 """The same, for a fenced node that is no guest any more: deleted, or built again elsewhere."""
 TAKE_BACK = acting(
+    Act.UNDO,
     (
         ("looked closely", recover.looked_closely),
         ("nothing given away", recover.nothing_given_away),
@@ -151,6 +166,7 @@ TAKE_BACK = acting(
 )
 """The boot that was fenced is heard: if nothing was given away yet, the fence is lifted at once."""
 STOP_OLD_MEMORY = acting(
+    Act.STOP,
     (
         ("same guest", recover.same_guest),
         ("fresh", proof.fresh),
@@ -330,17 +346,43 @@ def climb(ladder: Ladder, subject: Subject, opening: tuple[Check, ...], policy: 
     return Decision(end.verdict, end.reason, tuple(checks), end.actions, end.recheck_s, subject.guest)
 
 
-def begin(observation: Observation, policy: Policy) -> tuple[Subject, tuple[Check, ...]] | Decision:
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A node whose guest is known.
+
+    Attributes:
+        subject: Who.
+        opening: What was asked so far.
+        held: What holds fencer back from some of what it does; None: nothing.
+    """
+
+    subject: Subject
+    opening: tuple[Check, ...]
+    held: Decision | None = None
+
+
+def begin(observation: Observation, policy: Policy) -> Begun | Decision:
     """Ask what every ladder begins with: whether fencer may at all, and which guest the node is."""
-    answer = consent.may_begin(observation, policy)
+    answer = consent.held(observation, policy)
+    held = None
     if isinstance(answer, Objection):
-        return _objected(answer, "wanted", [], _rest("bound", observation), None)
+        held = _objected(answer, "wanted", [], _rest("bound", observation), None)
+        if not any(allows(answer.reason, act) for act in Act if act is not Act.REMEMBER):
+            return held
     checks = [Check("wanted", Outcome.PASSED, answer.seen)]
     found = identity.bound(observation)
     if isinstance(found, Objection):
-        return _objected(found, "bound", checks, _rest("", observation), None)
+        begun = observation.node.fenced or observation.node.cordon is not None
+        return held if held and not begun else _objected(found, "bound", checks, _rest("", observation), None)
     subject, seen = found
-    return subject, (*checks, Check("bound", Outcome.PASSED, seen))
+    if held is not None and not leaves_room(held, ladder_for(subject, policy)):
+        return held
+    return Begun(subject, (*checks, Check("bound", Outcome.PASSED, seen)), held)
+
+
+def leaves_room(held: Decision | None, ladder: Ladder) -> bool:
+    """Whether what holds fencer back leaves room for what a ladder ends in."""
+    return held is None or (ladder.act is not None and allows(held.reason, ladder.act))
 
 
 def _rest(first: str, observation: Observation) -> tuple[str, ...]:

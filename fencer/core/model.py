@@ -135,6 +135,7 @@ class Reason(StrEnum):
     HANDED_OVER = "handed_over"
     GIVEN_UP = "given_up"
     OBSERVE_MODE = "observe_mode"
+    NOTES_FIRST = "notes_first"
     NO_POWER_RIGHTS = "no_power_rights"
     POWER_WINDOW = "power_window"
     STANDBY = "standby"

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencer.core.cordon import AFTER_FENCE, HOOK, cordoned_after_fence, cordoned_by_drain
+from fencer.core.doubt import LOOK_EVERY_S
 from fencer.core.history import LEASE_DURATION_S, renewals_in_run
 from fencer.core.holder import holder
+from fencer.core.holds import BY_REASON, Act, May, command_to_resume
 from fencer.core.identity import known_boot_ids
 from fencer.core.model import (
     Alarm,
@@ -329,12 +331,31 @@ def alarmed(observation: Observation, mark: FenceMark, policy: Policy, decision:
     if decision.actions or observation.word.same_boot_why is not None:
         return decision
     if known_boot_heard(observation, policy):
-        return replace(decision, actions=(_alarm_of_old_memory(mark),))
+        return _alarmed_of_known_boot(observation, mark, decision)
     if run is None or run.power_state is not PowerState.RUNNING:
         return decision
     if observation.now_s - run.since_s < policy.unfence_alarm_s:
         return decision
     text = f"its guest has been back for more than {age(policy.unfence_alarm_s)} and it is still fenced"
+    return replace(decision, actions=(Alarm(text),))
+
+
+def _alarmed_of_known_boot(observation: Observation, mark: FenceMark, decision: Decision) -> Decision:
+    """Add an alarm that the boot which was fenced is heard; and how fencer may do again what is held back."""
+    hold = BY_REASON.get(decision.reason)
+    if hold is None or hold.may(Act.UNDO) is not May.ALARM:
+        return replace(decision, actions=(_alarm_of_old_memory(mark),))
+    if observation.pods is None and not observation.close:
+        return replace(decision, look=observation.looked_s >= LOOK_EVERY_S)
+    command = command_to_resume(observation.node, decision.reason)
+    left = len(older_than_fence(observation.pods or (), mark.fenced_at_utc))
+    if mark.pods is None or left < mark.pods:
+        text = f"{_alarm_of_old_memory(mark).text} fencer may do nothing about it: {command} lets it."
+        return replace(decision, actions=(Alarm(text),))
+    text = (
+        f"it was fenced wrongly: {mark.guest} was reported off ({mark.proof}), and its kubelet is heard with "
+        f"the same boot. Nothing was given away. fencer may not lift the fence now: {command} lets it."
+    )
     return replace(decision, actions=(Alarm(text),))
 
 

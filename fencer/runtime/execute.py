@@ -16,6 +16,8 @@ from fencer.core import brake
 from fencer.core.done import Done, GuestStopped, Happened, PodsCleared, Tainted
 from fencer.core.doubt import WORDS, without_saved
 from fencer.core.election import Seat
+from fencer.core.holds import writes_notes
+from fencer.core.kept import must_outlive
 from fencer.core.ledger import Ledger, PowerOrder
 from fencer.core.model import (
     Action,
@@ -47,7 +49,7 @@ from fencer.core.model import (
     UntaintNode,
 )
 from fencer.core.pods import clearable, to_release
-from fencer.core.policy import SEEMS_KILLED_S, Mode, Policy
+from fencer.core.policy import SEEMS_KILLED_S, Policy
 from fencer.errors import (
     ClusterConflict,
     ClusterError,
@@ -67,8 +69,8 @@ T = TypeVar("T")
 TRIES = 5
 """For a note that others' writes may conflict with."""
 
-IN_MIND = ", in memory only (mode: observe)"
-"""Added to the text of a note that was not written."""
+IN_MIND = ", in this agent's state file only"
+"""Added to the text of a note that was not written on the Node."""
 
 EVICTION_DEADLINE_S = 25.0
 """For one eviction: the API server itself may try for 10 s, and gets twice that."""
@@ -90,7 +92,7 @@ class Executor:
         self._world = world
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
-        self._notes, self._finder = shared.notes, shared.finder
+        self._notes, self._keeper, self._finder = shared.notes, shared.keeper, shared.finder
         self._ledger, self._names = shared.ledger, shared.names
 
     def carry_out(
@@ -121,14 +123,11 @@ class Executor:
             case BindNode(binding):
                 named = self._names.binding(binding)
                 written = self._note(observation, action, lambda: cluster.bind(node, named))
-                was = node.binding
-                moved = isinstance(was, Binding) and replace(was, guest=binding.guest) == binding
-                why = "it runs there now" if moved else "seen running while the lease advanced"
-                return Happened(f"bound to {binding.guest}: {why}{'' if written else IN_MIND}")
+                return _noted(node, action, written=written)
             case RecordDoubts(doubts):
                 listed = self._names.doubts(doubts)
                 written = self._note(observation, action, lambda: cluster.record_doubts(node, listed))
-                return Happened(_doubts_told(doubts, "noted on the Node" if written else f"noted{IN_MIND}"))
+                return _noted(node, action, written=written)
             case TaintNode(mark):
                 told = self._names.mark(mark)
                 self._reserve(observation)
@@ -163,20 +162,35 @@ class Executor:
             case _:
                 assert_never(action)
 
+    def note(self, observation: Observation, action: BindNode | RecordDoubts) -> Done | None:
+        """Take a note while the API server does not answer; None: it was noted before."""
+        before = self._notes.of(observation.node.uid)
+        now = self._notes.note(observation.node, action, ends=False)
+        return None if now == before else _noted(observation.node, action, written=False)
+
     def _note(
         self, observation: Observation, action: BindNode | RecordDoubts, write: Callable[[], None]
     ) -> bool:
-        """Write a note on the Node; an agent that only observes keeps it in memory instead.
+        """Take a note, and write it on the Node as soon as that is possible: now, if it may be written at all.
+
+        Until then it counts, and lies on this agent's disk.
 
         Returns:
             It was written.
         """
-        written = observation.intent is not Intent.WATCH or self._policy.mode is Mode.ARMED
-        if written:
+        node, writes = observation.node, writes_notes(observation, self._policy)
+        note = self._notes.note(node, action, ends=not writes)
+        if must_outlive(note):
+            self._keeper.save_notes()
+        if not writes:
+            return False
+        try:
             self._api(write)
-        else:
-            self._notes.note(observation.node, action)
-        return written
+        except ClusterError:
+            self._notes.failed(node.uid)
+            raise
+        self._notes.written(node.uid, action)
+        return True
 
     def _do_power(
         self,
@@ -525,6 +539,16 @@ def _tainted(observation: Observation, mark: FenceMark) -> Tainted:
     pods, volumes = clearable(observation.pods or ()), to_release(observation)
     state = evidence.power_state if evidence else PowerState.UNKNOWN  # then a person has spoken
     return Tainted(state, mark.proof, off_s, len(pods), len(volumes))
+
+
+def _noted(node: NodeView, action: BindNode | RecordDoubts, *, written: bool) -> Done:
+    """Say what was noted, and where."""
+    if isinstance(action, RecordDoubts):
+        return Happened(_doubts_told(action.doubts, "noted on the Node" if written else f"noted{IN_MIND}"))
+    was, binding = node.binding, action.binding
+    moved = isinstance(was, Binding) and replace(was, guest=binding.guest) == binding
+    why = "it runs there now" if moved else "seen running while the lease advanced"
+    return Happened(f"bound to {binding.guest}: {why}{'' if written else IN_MIND}")
 
 
 def _doubts_told(doubts: Sequence[Doubt], noted: str) -> str:

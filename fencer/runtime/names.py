@@ -6,10 +6,10 @@ before a guest is written down, and before one is read that was written with its
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from fencer.core.model import Binding, Doubt, FenceMark, GuestRef, NodeView
+from fencer.core.model import Binding, Doubt, FenceMark, GuestRef, NodeView, Note
 from fencer.core.naming import Identities, goes_by_identity, named
 from fencer.core.policy import Policy
 from fencer.errors import FencerError
@@ -69,6 +69,19 @@ class Names:
         """Return doubts as they are written."""
         return tuple(replace(doubt, guest=self._written(doubt.guest)) for doubt in doubts)
 
+    def note(self, note: Note) -> Note:
+        """Return a note as it is kept: it outlives the names of this configuration."""
+        return _renamed(note, self._known.written)
+
+    def own(self, note: Note) -> Note:
+        """Return a note that was kept in the names of this configuration."""
+        return _renamed(note, self._known.read)
+
+    @property
+    def version(self) -> object:
+        """What the names depend on: another object once more is known of hypervisors."""
+        return self._known
+
     def keep(self, uids: Collection[str]) -> None:
         """Forget all other nodes."""
         for forgotten in self._read.keys() - uids:
@@ -105,3 +118,14 @@ class Names:
                 else:
                     told[endpoint] = answer.identity
             self._known = Identities(told, frozenset(untold))
+
+
+def _renamed(note: Note, as_named: Callable[[GuestRef], GuestRef]) -> Note:
+    """Return a note with each guest in it named in another way."""
+    bindings = (
+        None if binding is None else replace(binding, guest=as_named(binding.guest))
+        for binding in (note.binding, note.instead_of)
+    )
+    binding, instead_of = bindings
+    doubts = tuple(replace(doubt, guest=as_named(doubt.guest)) for doubt in note.doubts)
+    return replace(note, doubts=doubts, binding=binding, instead_of=instead_of)

@@ -1,89 +1,144 @@
-"""Notes of an agent that only observes: what an armed one would have written on the Nodes.
+"""The notebook: what this agent has seen and could not write on Nodes yet. It counts as if it were written.
 
-Such an agent writes nothing. But at its next look it must know what an armed one would know: which guest each
-node is, where that runs, and whose word about it is not believed. So it keeps that in memory, and reads every
-Node as if it were written there. A note lasts no longer than the process, and only while the Node says the
-same as when the note was taken: an armed agent would read what somebody has written since.
+An agent that only observes writes nothing, and keeps all its notes here. Any other one has a note here until
+it is on its Node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeAlias, TypeVar
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
-from fencer.core.model import Binding, BindNode, Doubt, NodeView, RecordDoubts, Unreadable
-
-T = TypeVar("T")
-
-Bound: TypeAlias = Binding | Unreadable | None
-Doubts: TypeAlias = tuple[Doubt, ...] | Unreadable
-
-
-@dataclass(frozen=True, slots=True)
-class _Note(Generic[T]):
-    """What the Node said when the note was taken, and what to read there instead."""
-
-    stood: T
-    noted: T
+from fencer.core.kept import laid_over, still_unwritten, with_action
+from fencer.core.model import BindNode, Doubt, NodeView, Note, RecordDoubts, Unreadable
+from fencer.runtime.names import Names
 
 
 class Notebook:
-    """What is noted of each node."""
+    """What is noted of each node.
 
-    def __init__(self) -> None:
-        self._bound: dict[str, _Note[Bound]] = {}
-        """By the UID of the node, as below."""
-        self._doubts: dict[str, _Note[Doubts]] = {}
-        self._laid: dict[str, tuple[NodeView, NodeView]] = {}
-        """Each node as it was last read, without and with its notes."""
+    Args:
+        names: What hypervisors are called on Nodes, and here.
+    """
 
-    def note(self, node: NodeView, action: BindNode | RecordDoubts) -> None:
-        """Take a note instead of writing it on the Node.
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._notes: dict[str, Note] = {}
+        """By the UID of the node, as all below; with guests named as they are on Nodes."""
+        self._ended: dict[str, frozenset[Doubt]] = {}
+        """Doubts on a Node that an agent which only observes would take off. They are kept nowhere else."""
+        self._tried: set[str] = set()
+        """Nodes on which a note could not be written, although the API server answered before."""
+        self._read: dict[str, tuple[NodeView, object, NodeView]] = {}
+        """Each node as it was last read, without and with its note."""
+        self._unreadable: set[str] = set()
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """All notes, with guests named as they are on Nodes."""
+        return tuple(self._notes.values())
+
+    def take_over(self, notes: Iterable[Note]) -> None:
+        """Go on with the notes of the process before this one."""
+        self._notes = {note.uid: note for note in notes} | self._notes
+        self._read.clear()
+
+    def tear_out(self) -> None:
+        """Forget all notes: they were not ours."""
+        self._notes.clear()
+        self._read.clear()
+
+    def note(self, node: NodeView, action: BindNode | RecordDoubts, *, ends: bool) -> Note:
+        """Take a note.
 
         Args:
             node: As it was read through this notebook.
-            action: What an armed agent would write.
+            action: What has to be written on the Node.
+            ends: Doubts that are on the Node may end here, too, because nobody writes it there.
+
+        Returns:
+            All that is noted of the node now.
         """
-        self._laid.pop(node.uid, None)
-        match action:
-            case BindNode(binding):
-                _note(self._bound, node.uid, node.binding, binding)
-            case RecordDoubts(doubts):
-                _note(self._doubts, node.uid, node.doubts, doubts)
+        before = self.of(node.uid)
+        note = with_action(before, node, action)
+        if isinstance(action, RecordDoubts) and ends:
+            noted = () if before is None else before.doubts
+            stood = () if isinstance(node.doubts, Unreadable) else node.doubts
+            over = (doubt for doubt in stood if doubt not in action.doubts and doubt not in noted)
+            self._ended[node.uid] = self._ended.get(node.uid, frozenset()).union(over)
+        self._put(node.uid, self._names.note(note))
+        return note
+
+    def of(self, uid: str) -> Note | None:
+        """Return what is noted of a node, in the names of this configuration; None: nothing."""
+        note = self._notes.get(uid)
+        return None if note is None else self._names.own(note)
+
+    def first(self, node: NodeView) -> tuple[str, ...]:
+        """Name the nodes whose notes have to be written before anything is given away for a node.
+
+        That is its own, and any that was not tried since the API server answers: a Node that refuses its note
+        keeps no other one from being fenced.
+        """
+        own = self._notes.keys() & {node.uid} if not node.gone else frozenset[str]()
+        waiting = (self._notes.keys() - self._tried) | own
+        return tuple(sorted(self._notes[uid].node for uid in waiting - self._unreadable))
+
+    def written(self, uid: str, action: BindNode | RecordDoubts) -> None:
+        """Take note that this is on the Node now."""
+        note = self._notes.get(uid)
+        if note is not None:  # what only ends is no note
+            bound = isinstance(action, BindNode)
+            note = replace(note, binding=None, instead_of=None) if bound else replace(note, doubts=())
+        self._put(uid, note)
+
+    def _put(self, uid: str, note: Note | None) -> None:
+        if note is not None and (note.doubts or note.binding):
+            self._notes[uid] = note
+            return
+        self._notes.pop(uid, None)
+        self._tried.discard(uid)
+
+    def failed(self, uid: str) -> None:
+        """Take note that a note could not be written."""
+        self._tried.add(uid)
+
+    def try_again(self) -> None:
+        """Have every note tried: the API server was away."""
+        self._tried.clear()
 
     def read(self, node: NodeView) -> NodeView:
-        """Return a node that was just read, with its notes laid over; drop outdated notes."""
-        if node.uid not in self._bound and node.uid not in self._doubts:
+        """Return a node that was just read, with its notes laid over; drop those that are written there."""
+        note, ended = self._notes.get(node.uid), self._ended.get(node.uid)
+        if note is None and not ended:
             return node
-        before, laid = self._laid.get(node.uid, (None, node))
-        if before is not node:
-            bound = _read(self._bound, node.uid, node.binding)
-            laid = replace(node, binding=bound, doubts=_read(self._doubts, node.uid, node.doubts))
-            self._laid[node.uid] = (node, laid)
+        before, basis, laid = self._read.get(node.uid, (None, None, node))
+        if before is not node or basis != (note, ended, self._names.version):
+            laid = self._laid(node)
+            basis = (self._notes.get(node.uid), self._ended.get(node.uid), self._names.version)
+            self._read[node.uid] = (node, basis, laid)
         return laid
 
-    def keep(self, uids: Collection[str]) -> None:
-        """Forget all other nodes."""
-        for notes in (self._bound, self._doubts, self._laid):
-            _keep(notes, uids)
+    def keep(self, uids: Collection[str], unread: Collection[str] = ()) -> None:
+        """Forget all other nodes; what is noted of one whose Node cannot be read, by its name, stays."""
+        for uid in [uid for uid, note in self._notes.items() if uid not in uids and note.node not in unread]:
+            del self._notes[uid]
+        for forgotten in (self._ended.keys() | self._read.keys()) - uids:
+            self._ended.pop(forgotten, None)
+            self._read.pop(forgotten, None)
+        self._tried &= self._notes.keys()
+        self._unreadable &= self._notes.keys()
 
-
-def _note(notes: dict[str, _Note[T]], uid: str, stands: T, noted: T) -> None:
-    stood = notes[uid].stood if uid in notes else stands
-    notes[uid] = _Note(stood, noted)
-
-
-def _keep(notes: dict[str, Any], uids: Collection[str]) -> None:
-    for forgotten in notes.keys() - uids:
-        del notes[forgotten]
-
-
-def _read(notes: dict[str, _Note[T]], uid: str, stands: T) -> T:
-    note = notes.get(uid)
-    if note is None:
-        return stands
-    if note.stood != stands:
-        del notes[uid]
-        return stands
-    return note.noted
+    def _laid(self, node: NodeView) -> NodeView:
+        note = self.of(node.uid)
+        if note is not None:
+            left = still_unwritten(node, note)
+            self._put(node.uid, left and self._names.note(left))
+            node = laid_over(node, left) if left is not None else node
+            closed = isinstance(node.doubts, Unreadable) or isinstance(node.mark, Unreadable)
+            (self._unreadable.add if closed else self._unreadable.discard)(node.uid)
+        ended = self._ended.get(node.uid, frozenset())
+        if not ended or isinstance(node.doubts, Unreadable):
+            return node
+        self._ended[node.uid] = ended.intersection(node.doubts)
+        return replace(node, doubts=tuple(doubt for doubt in node.doubts if doubt not in ended))

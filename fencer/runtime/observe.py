@@ -6,14 +6,14 @@ that shows up in a later look than a reading really happened after it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict
 
 from fencer.core.doubt import believe
 from fencer.core.election import Tenure
 from fencer.core.fleet import heard, may_be_alive
-from fencer.core.history import aged, listen, remember
+from fencer.core.history import aged, glimpse, listen, remember
 from fencer.core.identity import AT_REST, Rules, leftover, may_have_become
 from fencer.core.maintenance import told
 from fencer.core.model import (
@@ -25,16 +25,17 @@ from fencer.core.model import (
     Intent,
     Judged,
     NodeView,
+    Note,
     Observation,
     PowerState,
     StopFailed,
     Verdict,
     Word,
 )
-from fencer.core.policy import Policy
+from fencer.core.policy import Mode, Policy
 from fencer.core.recover import left_as
 from fencer.core.requests import NO_CALL
-from fencer.errors import ClusterNotFound, FencerError
+from fencer.errors import ClusterError, ClusterNotFound, FencerError
 from fencer.ports import Fact
 from fencer.runtime.counting import Counting
 from fencer.runtime.found import LOOK_AGAIN_S
@@ -48,6 +49,14 @@ from fencer.runtime.world import World
 LONGEST_PASSES_S = 600.0
 """Readings of two successive passes add up, even if much is to do in between, and so do those of two looks at
 a node that is left alone between them. They do not over an hour in which the whole agent stood still."""
+
+
+class _Noted(TypedDict):
+    """What an observation has of the notebook."""
+
+    note: Note | None
+    unwritten: tuple[str, ...]
+    answering_s: float
 
 
 class Observer:
@@ -69,7 +78,10 @@ class Observer:
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
         self._notes, self._finder, self._names = shared.notes, shared.finder, shared.names
-        self._calls = shared.calls
+        self._calls, self._keeper = shared.calls, shared.keeper
+        self._swept: Mapping[str, Sequence[Evidence] | FencerError] = {}
+        self._answered_s, self._back_s = world.clock.now_s(), float("-inf")
+        self._unanswered = False
         self._reader = Reader(world, policy)
         self._looks_s = (world.clock.now_s(),) * 2
         self._leases = Leases(world, policy, shared)
@@ -88,18 +100,66 @@ class Observer:
         Raises:
             ClusterError: without nodes there is nothing to decide.
         """
+        self._keeper.begin()
         self._api.show_life()
         self._looks_s = (self._looks_s[1], self._world.clock.now_s())
         sweeps, answers = self._reader.sweep(self._calls.questions())
         self._calls.heard(answers)
+        self._swept = sweeps
+        try:
+            scene = self._nodes_beside(sweeps, sparing=sparing)
+        except ClusterError:
+            self._unanswered = True
+            self._notes.try_again()
+            raise
+        self._answered(scene)
+        return scene
+
+    def _answered(self, scene: Scene) -> None:
+        """Take note that the API server answers; if it did not for long, since when it does again."""
+        if self._unanswered and scene.now_s - self._answered_s > self._policy.apart_s:
+            self._back_s = scene.now_s
+        self._answered_s, self._unanswered = scene.now_s, False
+
+    def glimpse(self) -> Scene:
+        """Return what was just swept, with the nodes as they were last known: the API server does not answer.
+
+        It is enough to learn from, and for nothing else.
+        """
+        readings, failed = _read_in(self._swept)
+        now_s = self._world.clock.now_s()
+        self._names.learn(self._keeper.nodes, self._swept.keys() - failed)
+        views = [self._notes.read(self._names.read(view)) for view in self._keeper.nodes]
+        leases = self._memory.leases
+        scene = Scene(
+            nodes={
+                view.name: aged(view, leases[view.uid], now_s) if view.uid in leases else view
+                for view in views
+            },
+            evidence=readings,
+            errors={name: str(self._swept[name]) for name in failed},
+            malformed=(),
+            directory=self._index.directory(views, readings, failed),
+            utc=self._keeper.utc,
+            now_s=now_s,
+            pause_note=None,
+        )
+        for node in scene.nodes.values():
+            candidates = scene.directory.candidates(node)
+            history = self._memory.guests.get(node.uid)
+            if candidates and history is not None:
+                reading = readings.get(candidates[0].guest.key)
+                self._memory.guests[node.uid] = glimpse(history, reading)
+        return scene
+
+    def _nodes_beside(self, sweeps: Mapping[str, Sequence[Evidence] | FencerError], *, sparing: bool) -> Scene:
+        """Read the nodes and leases, after the guests.
+
+        Raises:
+            ClusterError: without nodes there is nothing to decide.
+        """
         known = self._leases.ask(self._world.cluster.nodes)
-        readings = {
-            reading.guest.key: reading
-            for answer in sweeps.values()
-            if not isinstance(answer, FencerError)
-            for reading in answer
-        }
-        failed = {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
+        readings, failed = _read_in(sweeps)
         self._names.learn(known.views, sweeps.keys() - failed)
         calls = self._calls.named
         views = [self._leases.newest(view) for view in known.views]
@@ -134,6 +194,7 @@ class Observer:
         scene.evidence |= self._still_absent(now_s)
         self._remember_all(scene)
         self._calls.tell()
+        self._keeper.answered(known.views, beats.utc)
         return scene
 
     @property
@@ -216,7 +277,17 @@ class Observer:
             kept_volumes=found.kept_volumes if found else frozenset(),
             kept_unread=found.kept_unread if found else "",
             word=word or Word(),
+            **self._noted(node, intent, scene.now_s),
         )
+
+    def _noted(self, node: NodeView, intent: Intent, now_s: float) -> _Noted:
+        """Return what is noted of a node, what has to be written first, and since when that is possible."""
+        writes = intent is not Intent.WATCH or self._policy.mode is Mode.ARMED
+        return {
+            "note": self._notes.of(node.uid),
+            "unwritten": self._notes.first(node) if writes else (),
+            "answering_s": now_s - self._back_s,
+        }
 
     def closer(self, scene: Scene, before: Observation) -> Observation:
         """Read guest, node, lease, pods and attachments live, in this order, for one node alone.
@@ -265,6 +336,7 @@ class Observer:
             asked_s=self._asked_s(node, now_s),
             looked_s=0.0,
             close=True,
+            **self._noted(node, before.intent, now_s),
         )
 
     def recounted(self, scene: Scene, observation: Observation, came_s: float) -> Observation:
@@ -292,6 +364,7 @@ class Observer:
             tenure=self._tenure(observation.candidates),
             now_s=now_s,
             utc=scene.utc,
+            **self._noted(node, observation.intent, now_s),
         )
 
     def _still_absent(self, now_s: float) -> dict[tuple[str, str, str], Evidence]:
@@ -470,8 +543,21 @@ class Observer:
             for forgotten in known.keys() - uids:
                 del known[forgotten]
         self._finder.notice(scene.nodes.values())
-        self._notes.keep(uids)
+        self._notes.keep(uids, [text.partition(": ")[0] for text in scene.malformed])
         self._names.keep(uids)
+
+
+def _read_in(
+    sweeps: Mapping[str, Sequence[Evidence] | FencerError],
+) -> tuple[dict[tuple[str, str, str], Evidence], set[str]]:
+    """Return the readings in what endpoints answered, by guest, and the names of those that did not."""
+    readings = {
+        reading.guest.key: reading
+        for answer in sweeps.values()
+        if not isinstance(answer, FencerError)
+        for reading in answer
+    }
+    return readings, {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
 
 
 def _last_state(scene: Scene, candidates: tuple[Candidate, ...]) -> PowerState | None:

@@ -12,6 +12,7 @@ from fencer.core.done import Done, Happened
 from fencer.core.foreseen import waits_for_others
 from fencer.core.history import LEASE_DURATION_S
 from fencer.core.identity import Rules
+from fencer.core.learn import learn
 from fencer.core.model import (
     Action,
     Alarm,
@@ -143,7 +144,11 @@ class Agent:
         """
         with self._world.asker.turn():
             self.shared.api.passes = patience_s is None
-            scene = self.observer.look(sparing=True)
+            try:
+                scene = self.observer.look(sparing=True)
+            except ClusterError:
+                self._learn_without_nodes()
+                raise
             judged: dict[str, Judged] = dict(scene.calm)
             due: list[Seen] = []
             for node in [node for node in scene.nodes.values() if node.name not in judged]:
@@ -166,6 +171,17 @@ class Agent:
         recheck_s = max(0.0, min(self._policy.poll_s, due_s - self._world.clock.now_s()))
         still = frozenset(node.name for node in scene.nodes.values() if node.uid in self._pursued)
         return Pass(scene, judged, recheck_s, still)
+
+    def _learn_without_nodes(self) -> None:
+        """Learn from what was swept, although the API server does not answer: it is written there later."""
+        scene = self.observer.glimpse()
+        for node in scene.nodes.values():
+            seen = self._signed(self.observer.observation(scene, node))
+            for action in learn(seen, self._policy).notes:
+                done = self.executor.note(seen, action)
+                if done is not None:
+                    self._world.reporter.acted(seen.node, action, done)
+        self.shared.keeper.save_notes()
 
     def finish(self, patience_s: float) -> None:
         """Let what goes on beside the passes come to its end, for so long."""

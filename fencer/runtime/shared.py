@@ -8,6 +8,7 @@ from fencer.core.policy import Policy
 from fencer.runtime.calls import Calls
 from fencer.runtime.cluster_calls import ClusterCalls
 from fencer.runtime.found import Finder
+from fencer.runtime.keeper import Keeper
 from fencer.runtime.ledger import SharedLedger
 from fencer.runtime.memory import Memory
 from fencer.runtime.names import Names
@@ -22,7 +23,8 @@ class Shared:
     Attributes:
         api: Calls to the cluster.
         memory: What is remembered from pass to pass.
-        notes: Notes that an agent that only observes keeps in memory.
+        notes: What is seen and not written on Nodes yet.
+        keeper: Keeps it on this agent's disk meanwhile.
         finder: Finds pods and volumes.
         ledger: What this agent shares with others.
         names: What hypervisors are called on Nodes, and here.
@@ -32,6 +34,7 @@ class Shared:
     api: ClusterCalls
     memory: Memory
     notes: Notebook
+    keeper: Keeper
     finder: Finder
     ledger: SharedLedger
     names: Names
@@ -43,4 +46,6 @@ class Shared:
         api = ClusterCalls(world, policy)
         finder = Finder(world.cluster, api, world.clock, policy)
         ledger, names = SharedLedger(world, api), Names(world, policy)
-        return cls(api, Memory(), Notebook(), finder, ledger, names, Calls(world, policy))
+        notes = Notebook(names)
+        keeper = Keeper(world, notes)
+        return cls(api, Memory(), notes, keeper, finder, ledger, names, Calls(world, policy))

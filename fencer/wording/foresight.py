@@ -79,10 +79,10 @@ def _climb_past(observation: Observation, policy: Policy) -> tuple[Decision | No
     begun = begin(observation, policy)
     if isinstance(begun, Decision):
         return None, conditions
-    subject, opening = begun
+    subject = begun.subject
     ladder, armed = ladder_for(subject, policy), replace(policy, mode=Mode.ARMED)
     passable = untold(policy, first_look=True)
-    while (decision := climb(ladder, subject, opening, armed)).reason in passable:
+    while (decision := climb(ladder, subject, begun.opening, armed)).reason in passable:
         conditions.append(CONDITIONS[decision.reason](subject, policy))
         ladder = ladder.without(decision.objection)
     return decision, conditions

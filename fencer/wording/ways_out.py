@@ -79,6 +79,10 @@ WAYS: dict[Reason, str] = {
         "`fencer fence {node} --guest {guest}`, if you are sure that this guest is the node; for the next "
         "time, `mode: armed` in {path}"
     ),
+    Reason.NOTES_FIRST: (
+        "if it does not pass: `kubectl describe node {node}`, and why the API server refuses to have the Node's "
+        "annotations changed"
+    ),
     Reason.NO_POWER_RIGHTS: (
         "its UUID under the endpoint's `power: {{uuids: […]}}` in {path}, or stop it yourself"
     ),

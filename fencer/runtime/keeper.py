@@ -1,0 +1,116 @@
+"""The keeper: what was seen lies on this agent's own disk until it is on the Nodes.
+
+It also keeps which nodes there are, so that an agent that is started while the API server is away goes on
+learning. A disk that hangs or refuses holds nothing up: what is seen goes to the Node all the same, and an agent
+that could write it nowhere fences nothing while it lives (C10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from fencer.core.kept import Kept, must_outlive, reduced
+from fencer.core.model import NodeView, Note
+from fencer.errors import FencerError, HypervisorError
+from fencer.ports import StateStore
+from fencer.runtime.notebook import Notebook
+from fencer.runtime.world import World
+
+T = TypeVar("T")
+
+STATE = "state file"
+"""Name of the worker that reads and writes."""
+PATIENCE_S = 2.0
+"""For one of these: a disk takes milliseconds."""
+NODES_EVERY_S = 10.0
+"""That another node is there is written so often at most."""
+
+
+class Keeper:
+    """Keeps the notes of one agent, and which nodes there are.
+
+    Args:
+        world: For the disk, and to say what goes wrong with it.
+        notes: What is noted.
+
+    Attributes:
+        nodes: As the API last had them.
+        utc: The API server's clock when it last answered; empty: it never did.
+    """
+
+    def __init__(self, world: World, notes: Notebook) -> None:
+        self._store, self._world, self._notes = world.state, world, notes
+        self.nodes: tuple[NodeView, ...] = ()
+        self.utc = ""
+        self._last = Kept()
+        self._loaded = self._confirmed = self._store is None
+        self._next_s = float("-inf")
+        self._trouble = ""
+
+    def begin(self) -> None:
+        """Go on with what the process before this one has kept; once."""
+        if self._loaded or self._store is None:
+            return
+        self._loaded = True
+        kept = self._ask(self._store.load)
+        if kept is not None:
+            self._last, self.nodes, self.utc = kept, kept.nodes, kept.utc
+            self._notes.take_over(kept.notes)
+
+    def answered(self, views: Iterable[NodeView], utc: str) -> None:
+        """Take note of all nodes, as the API has them; what was kept must be of this cluster."""
+        self.nodes, self.utc = tuple(views), utc
+        if self._store is None:
+            return
+        if not self._confirmed:
+            self._confirm(self._store)
+        now_s = self._world.clock.now_s()
+        if now_s >= self._next_s:
+            self._next_s = now_s + NODES_EVERY_S
+            kept = self._kept()
+            if (kept.nodes, kept.notes) != (self._last.nodes, self._last.notes):
+                self._save(self._store, kept)
+
+    def _confirm(self, store: StateStore) -> None:
+        confirmed = self._ask(store.confirm)
+        self._confirmed = confirmed is not None
+        if confirmed is False:
+            self._last = Kept()
+            self._notes.tear_out()
+            text = "what was kept on this disk is not of this cluster's agents: it is not believed, and set aside"
+            self._world.reporter.said(f"{STATE}: {text}", warning=True)
+
+    def save_notes(self) -> None:
+        """Write what is noted, if that is not on the disk yet. Whether that works or not, it counts."""
+        if self._store is not None and self._notes_to_keep() != self._last.notes:
+            self._save(self._store, self._kept())
+
+    def _kept(self) -> Kept:
+        return Kept(tuple(map(reduced, self.nodes)), self._notes_to_keep(), self.utc)
+
+    def _notes_to_keep(self) -> tuple[Note, ...]:
+        return tuple(filter(must_outlive, self._notes.notes))
+
+    def _save(self, store: StateStore, kept: Kept) -> None:
+        def save() -> bool:
+            store.save(kept)
+            return True
+
+        if self._ask(save):
+            self._last = kept
+
+    def _ask(self, call: Callable[[], T]) -> T | None:
+        """Ask the disk; say once what is wrong with it."""
+        try:
+            found = self._world.asker.ask(STATE, call, PATIENCE_S)
+        except FencerError as error:
+            if not self._trouble:
+                text = f"no answer within {PATIENCE_S:g} s" if isinstance(error, HypervisorError) else str(error)
+                self._world.reporter.said(f"{STATE}: {text}", warning=True)
+            self._trouble = str(error)
+            return None
+        if self._trouble:
+            self._world.reporter.said(f"{STATE}: it can be used again", warning=False)
+        self._trouble = ""
+        return found
