@@ -69,7 +69,7 @@ T = TypeVar("T")
 TRIES = 5
 """For a note that others' writes may conflict with."""
 
-IN_MIND = ", in this agent's state file only"
+IN_MIND = ", only on this agent's disk"
 """Added to the text of a note that was not written on the Node."""
 
 EVICTION_DEADLINE_S = 25.0
