@@ -232,6 +232,10 @@ class Crew:
             clock.after(for_s, self._disk.go_on)
             return
 
+        if fault.what is What.AGENT_ARMED:
+            tell("person", None, "agent-armed", fault.text or f"{name} is armed, and reloaded")
+            self._observing.discard(name)
+
         def freeze() -> None:
             tell("world", None, "agent-freezes", f"{name} stands still: its machine is suspended")
             clock.advance(for_s)
@@ -243,8 +247,7 @@ class Crew:
             raise Killed
 
         def reload() -> None:
-            tell("person", None, "agent-armed", fault.text or f"{name} is armed, and reloaded")
-            self._observing.discard(name)
+            tell("world", None, "agent-ends", f"{name} is reloaded")
             self._down_s[name] = for_s
             raise Killed
 

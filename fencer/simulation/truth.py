@@ -235,8 +235,10 @@ class Truth:
     def _hold_against_hands_off(self, name: str, how: str, *, begun: bool) -> None:
         """While people keep fencer's hands off, nothing is done; and in a window nothing is begun."""
         now_s = self._simulation.clock.now_s()
+        nodes = self._simulation.api.nodes
         for (node, annotation), since_s in self._simulation.api.held_since_s.items():
-            if node in {"", name} and now_s - since_s > ON_ITS_WAY_S:
+            stands = not node or (node == name and node in nodes and annotation in nodes[node].annotations)
+            if stands and now_s - since_s > ON_ITS_WAY_S:
                 self._breach(name, f"{how}, and since {now_s - since_s:.0f} s ago there is {annotation}")
         before = self._simulation.clock.utc_in(-ON_ITS_WAY_S)
         windows = (before, self._simulation.clock.utc())
