@@ -47,6 +47,7 @@ from fencer.preflight.facts import (
     NodeFacts,
     ReceiverFacts,
     RemediationFacts,
+    StateFacts,
 )
 from fencer.preflight.home import Home
 from fencer.preflight.leases import by_lease
@@ -74,6 +75,10 @@ class Builder(Protocol):
 
     def inspect_journal(self, file: Path) -> JournalFacts:
         """Return what there is of the journal."""
+        ...
+
+    def inspect_state(self, file: Path) -> StateFacts:
+        """Return what there is of an agent's state."""
         ...
 
     def inspect_receivers(self, config: Config) -> Mapping[str, ReceiverFacts]:
@@ -191,7 +196,8 @@ class _Collector:
         known = Facts(
             path, config, secrets, journal, receivers, *agent, cluster, endpoints, nodes, leases, unheard
         )
-        return replace(known, home=builder.home())
+        state = None if config.state_file is None else builder.inspect_state(config.state_file)
+        return replace(known, home=builder.home(), state=state)
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)
