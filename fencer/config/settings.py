@@ -312,12 +312,13 @@ class Config:
 
     @property
     def keys(self) -> tuple[Path, ...]:
-        """Further files with credentials; none of them has to exist.
+        """Further files with credentials that ways to hypervisors name; none of them has to exist."""
+        return tuple(dict.fromkeys(path for one in self.endpoints for path in one.keys))
 
-        Those that ways to hypervisors name, and the key that signs the state file.
-        """
-        own = () if self.state_file is None else (key_file_of(self.state_file),)
-        return tuple(dict.fromkeys((*(path for one in self.endpoints for path in one.keys), *own)))
+    @property
+    def optional_secrets(self) -> tuple[Path, ...]:
+        """All files with credentials that do not have to exist: `keys`, and the one that signs the state."""
+        return self.keys if self.state_file is None else (*self.keys, key_file_of(self.state_file))
 
     @property
     def unauthenticated(self) -> dict[str, str]:

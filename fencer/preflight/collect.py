@@ -164,7 +164,7 @@ def look_at_secrets(builder: Builder, config: Config) -> dict[Path, Sequence[Tro
         What is wrong with each; empty: nothing.
     """
     needed = {path: builder.inspect_secret(path) for path in builder.secrets(config)}
-    others = {path: builder.inspect_secret(path) for path in config.keys if path not in needed}
+    others = {path: builder.inspect_secret(path) for path in config.optional_secrets if path not in needed}
     there = {path: found for path, found in others.items() if not any(one.missing for one in found)}
     return {**needed, **there}
 
