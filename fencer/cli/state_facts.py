@@ -24,13 +24,14 @@ def inspect_state(file: Path, free_bytes: Callable[[Path], int] = free_bytes_of)
     try:
         size_bytes = file.stat().st_size if file.exists() else None
         trouble = why_unwritable((file, key_file_of(file)), free_bytes) or ""
+    except OSError as error:
+        return StateFacts(trouble=f"cannot be looked at: {error.strerror}")
+    try:
         read_state(file)
     except DamagedStateError as error:
         damage = _without_name(file, error)
     except StateError as error:
-        return StateFacts(trouble=_without_name(file, error))
-    except OSError as error:
-        return StateFacts(trouble=f"cannot be looked at: {error.strerror}")
+        trouble = trouble or _without_name(file, error)
     return StateFacts(size_bytes, damage, trouble)
 
 

@@ -75,7 +75,8 @@ def read_state(path: Path) -> Reading:
     signer = None
     try:
         if content is not None:
-            require_known(content)
+            with suppress(DamagedContentError):  # unpack raises it again, when the key is known
+                require_known(content)
         if key is not None:
             signer = _signer_in(key, key_file, there)
         if content is None:
