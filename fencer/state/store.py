@@ -123,7 +123,8 @@ class StateFile:
         self._key_file = key_file_of(path)
         self._lock = threading.Lock()
         self._signer: bytes | None = None
-        self._loaded = False
+        self._loaded = self._disowned = False
+        """Whether something was loaded; and whether that turned out to be another cluster's."""
         self._unconfirmed: Kept | None = None
         """What was saved with a key that was only read from the disk."""
         self._confirmed = False
@@ -135,7 +136,8 @@ class StateFile:
     def load(self) -> Kept:
         """See `StateStore.load`."""
         with self._lock:
-            self._signer, self._loaded, self._refusal = None, False, ""
+            self._signer, self._refusal = None, ""
+            self._loaded = self._disowned = False
             try:
                 found = read_state(self._path)
             except DamagedStateError as error:
@@ -148,15 +150,18 @@ class StateFile:
             return found.kept or Kept()
 
     def confirm(self) -> bool:
-        """See `StateStore.confirm`."""
+        """See `StateStore.confirm`. Once False, it is False until the next `load`.
+
+        A caller that has abandoned the first call still gets its answer from the next one.
+        """
         signer = derive_signer(self._key())
         with self._lock:
             before, self._signer, self._confirmed = self._signer, signer, True
             unconfirmed, self._unconfirmed = self._unconfirmed, None
             if before is None or hmac.compare_digest(before, signer):
-                return True
+                return not self._disowned
             if self._loaded:
-                self._loaded, self._done = False, self._begun
+                self._loaded, self._disowned, self._done = False, True, self._begun
                 where = self._set_aside(self._path, self._key_file)
                 log.error(
                     "%s: is not signed with this cluster's key. %s. %s", _shown(self._path), UNKNOWN, where

@@ -159,7 +159,7 @@ def test_what_was_signed_for_another_cluster_is_set_aside_and_a_new_one_begun(pa
     assert in_folder(path) == [f"state.jsonl.{ASIDE}", f"state.jsonl.key.{ASIDE}"]
     assert "is not signed with this cluster's key. What an agent saw here before is not" in caplog.text
     assert str(path.with_name(f"state.jsonl.{ASIDE}")) in caplog.text
-    assert agent.confirm(), "nothing is loaded any more"
+    assert not agent.confirm(), "the first answer may have come too late for who asked"
     agent.save(Kept())
     assert state(path).load() == Kept()
     assert key_file_of(path).read_bytes() == pack_signer(SIGNER)
@@ -208,6 +208,17 @@ def test_an_old_key_with_nothing_signed_is_replaced(path):
     assert agent.confirm()
     agent.save(KEPT)
     assert read_state(path).signer == SIGNER
+
+
+def test_what_is_another_clusters_stays_so_until_the_next_load(path):
+    kept_by(path, others)
+    agent = state(path)
+    agent.load()
+    assert not agent.confirm()
+    agent.save(KEPT)
+    assert not agent.confirm()
+    assert agent.load() == KEPT
+    assert agent.confirm()
 
 
 # -- damage ------------------------------------------------------------------------------------------------
