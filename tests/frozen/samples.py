@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fencer.core.done import GuestStopped, Happened, PodsCleared, Tainted
 from fencer.core.election import Seat, Tenure
+from fencer.core.kept import Kept
 from fencer.core.maintenance import Window
 from fencer.core.model import (
     Alarm,
@@ -33,6 +34,7 @@ from fencer.core.model import (
     Intent,
     Left,
     NodeView,
+    Note,
     Observation,
     Outcome,
     PodView,
@@ -798,6 +800,26 @@ BARE_OBSERVATION = Observation(
     utc="",
     bound_reading=Evidence.unknown(GuestRef("home", "105", "", ""), "no answer", "", float("-inf")),
     tenure=UNKNOWN_TENURE,
+)
+
+NOTES = (
+    Note(
+        node="node-1",
+        uid="uid-1",
+        doubts=(DOUBTS[0], DOUBTS[1]),
+        binding=BINDINGS[0],
+        instead_of=replace(BINDINGS[0], boot_ids=("boot_ids-2",)),
+    ),
+    Note(node="node-2", uid="uid-2", doubts=(DOUBTS[2],)),
+)
+
+NOTED_OBSERVATION = replace(
+    BARE_OBSERVATION, note=NOTES[0], unwritten=("unwritten-1", "unwritten-2"), answering_s=303.5
+)
+
+STATES = (
+    Kept(nodes=(NODES[0], NODES[1], NODE_WITHOUT_LEASE), notes=NOTES, utc="utc-1"),
+    Kept(),
 )
 
 INCIDENT = IncidentSummary(

@@ -80,7 +80,7 @@ def parsed(text: str) -> Any:
         return text
 
 
-FROZEN_SO_FAR = (46590, "81462cf5f69e83f4f42208458f674e9477856b8234ddb0238f7e722fdb37c889")
+FROZEN_SO_FAR = (64376, "aeb89ac40f79babc22a1a84b14488450c0cee4e74573757bf615a04de6802720")
 """How many bytes of the file nobody may change any more, and their SHA-256. Raise both when you append."""
 
 
