@@ -16,9 +16,10 @@ import pytest
 from fencer.core.kept import Kept
 from fencer.core.model import Note
 from fencer.errors import ClusterUnreachable, StateError
-from fencer.state.form import MAGIC, derive_signer, pack, pack_signer
-from fencer.state.settings import key_file_of
-from fencer.state.store import DamagedStateError, StateFile, read_state
+from fencer.state.form import MAGIC, derive_signer, pack, pack_signers
+from fencer.state.reading import DamagedStateError, read_state
+from fencer.state.settings import key_file_of, lock_file_of
+from fencer.state.store import StateFile
 from tests.core.build import doubt, node
 
 FORK = multiprocessing.get_context("fork")
@@ -62,7 +63,10 @@ def kept_by(path, key=ours, kept=KEPT):
 
 
 def in_folder(path):
-    return sorted(one.name for one in path.parent.iterdir())
+    """Return the names of all files there but the lock, which is empty."""
+    lock = lock_file_of(path)
+    assert not lock.exists() or not lock.read_bytes()
+    return sorted(one.name for one in path.parent.iterdir() if one != lock)
 
 
 # -- kept, and found again ---------------------------------------------------------------------------------
@@ -73,9 +77,9 @@ def test_what_is_saved_is_loaded_by_the_next_agent(path):
     assert state(path).load() == KEPT
 
 
-def test_without_a_file_nothing_was_seen_and_nothing_is_made(path):
+def test_without_a_file_nothing_was_seen_and_only_the_lock_is_made(path):
     assert state(path).load() == Kept()
-    assert not path.parent.exists()
+    assert [one.name for one in path.parent.iterdir()] == ["state.jsonl.lock"]
 
 
 def test_an_agent_that_starts_while_the_api_server_is_away_reads_and_goes_on_signing(path):
@@ -93,7 +97,7 @@ def test_without_any_key_nothing_is_written(path):
     assert agent.load() == Kept()
     with pytest.raises(StateError, match=f"nothing is there to sign it with: {AWAY}"):
         agent.save(KEPT)
-    assert not path.parent.exists()
+    assert not in_folder(path)
 
 
 def test_both_files_are_for_their_owner_alone_and_nothing_is_left_beside_them(path):
@@ -162,7 +166,7 @@ def test_what_was_signed_for_another_cluster_is_set_aside_and_a_new_one_begun(pa
     assert not agent.confirm(), "the first answer may have come too late for who asked"
     agent.save(Kept())
     assert state(path).load() == Kept()
-    assert key_file_of(path).read_bytes() == pack_signer(SIGNER)
+    assert key_file_of(path).read_bytes() == pack_signers([SIGNER])
 
 
 def test_where_nothing_was_loaded_there_is_nothing_to_refuse(path):
