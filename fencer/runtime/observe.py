@@ -152,7 +152,9 @@ class Observer:
                 self._memory.guests[node.uid] = glimpse(history, reading)
         return scene
 
-    def _nodes_beside(self, sweeps: Mapping[str, Sequence[Evidence] | FencerError], *, sparing: bool) -> Scene:
+    def _nodes_beside(
+        self, sweeps: Mapping[str, Sequence[Evidence] | FencerError], *, sparing: bool
+    ) -> Scene:
         """Read the nodes and leases, after the guests.
 
         Raises:
