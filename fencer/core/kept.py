@@ -92,7 +92,7 @@ def laid_over(node: NodeView, note: Note) -> NodeView:
     """
     doubts = node.doubts
     if not isinstance(doubts, Unreadable):
-        doubts = (*doubts, *_missing(note.doubts, doubts))
+        doubts = (*doubts, *missing_doubts(note.doubts, doubts))
     return replace(node, binding=_bound(node, note), doubts=doubts)
 
 
@@ -100,7 +100,7 @@ def still_unwritten(node: NodeView, note: Note) -> Note | None:
     """Return what of a note is not on the Node as it was read; None: all of it is there."""
     doubts = note.doubts
     if not isinstance(node.doubts, Unreadable):
-        doubts = _missing(doubts, node.doubts)
+        doubts = missing_doubts(doubts, node.doubts)
     binding = None if _bound(node, note) == node.binding else note.binding
     instead_of = None if binding is None else note.instead_of
     left = replace(note, doubts=doubts, binding=binding, instead_of=instead_of)
@@ -112,10 +112,16 @@ def merged(older: Note, newer: Note) -> Note:
     first = older if older.binding is not None else newer
     return replace(
         newer,
-        doubts=(*older.doubts, *_missing(newer.doubts, older.doubts)),
+        doubts=(*older.doubts, *missing_doubts(newer.doubts, older.doubts)),
         binding=newer.binding or older.binding,
         instead_of=first.instead_of,
     )
+
+
+def missing_doubts(doubts: Sequence[Doubt], written: Sequence[Doubt]) -> tuple[Doubt, ...]:
+    """Return the doubts that nobody has written: what another agent has found out, too, is not new."""
+    said = {(doubt.kind, doubt.guest, doubt.witness) for doubt in written}
+    return tuple(doubt for doubt in doubts if (doubt.kind, doubt.guest, doubt.witness) not in said)
 
 
 def must_outlive(note: Note) -> bool:
@@ -124,12 +130,6 @@ def must_outlive(note: Note) -> bool:
     A node that was never bound to a guest is fenced by no agent: its first binding may be lost.
     """
     return bool(note.doubts) or note.instead_of is not None
-
-
-def _missing(doubts: Sequence[Doubt], written: Sequence[Doubt]) -> tuple[Doubt, ...]:
-    """Return the doubts that nobody has written: what another agent has found out, too, is not new."""
-    said = {(doubt.kind, doubt.guest, doubt.witness) for doubt in written}
-    return tuple(doubt for doubt in doubts if (doubt.kind, doubt.guest, doubt.witness) not in said)
 
 
 def _bound(node: NodeView, note: Note) -> Binding | Unreadable | None:

@@ -43,7 +43,7 @@ def learn(seen: Observation, policy: Policy) -> Learned:
             binding = stands
         if doubts is None and seen.note.doubts:
             doubts = standing(seen.node, seen.note)
-    # Doubts come first: once the node is bound to another place, nothing tells any more that it left this one.
+    # Doubts come first: once the node is bound elsewhere, nothing tells any more that it left this place.
     doubted = () if doubts is None else (RecordDoubts(doubts),)
     return Learned((*doubted, *(() if binding is None else (BindNode(binding),))), look)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from fencer.core.kept import laid_over, merged, still_unwritten, with_action
+from fencer.core.kept import laid_over, merged, missing_doubts, still_unwritten, with_action
 from fencer.core.model import BindNode, Doubt, NodeView, Note, RecordDoubts, Unreadable
 from fencer.runtime.names import Names
 
@@ -67,7 +67,9 @@ class Notebook:
             noted = () if before is None else before.doubts
             stood = () if isinstance(node.doubts, Unreadable) else node.doubts
             over = (doubt for doubt in stood if doubt not in action.doubts and doubt not in noted)
-            self._ended[node.uid] = self._ended.get(node.uid, frozenset()).union(over)
+            # One that is found out again has not ended any more: the Node already has it.
+            ended = missing_doubts(tuple(self._ended.get(node.uid, ())), action.doubts)
+            self._ended[node.uid] = frozenset((*ended, *over))
         self._put(node.uid, self._names.note(note))
         return note
 
