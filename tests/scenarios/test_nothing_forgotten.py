@@ -122,7 +122,7 @@ def test_a_window_opens_between_two_batches_of_pods_and_the_fence_is_completed()
     """Answers take their time, so that one batch is cleared before the window opens, and all others in it."""
     policy = replace(ARMED, maintenance=(Window("00:02", "06:00", "UTC"),), clear_batch=1, clear_parallel=1)
     story = Scenario(
-        *("window-mid-clear", "", (), (Fault(50.0, What.POWER_OFF, VM, death=True),), (VM,), None),
+        *("window-mid-clear", "", (), (Fault(52.0, What.POWER_OFF, VM, death=True),), (VM,), None),
         duration_s=400.0,
         policy=policy,
         shape=Shape(answer_s=0.4),
