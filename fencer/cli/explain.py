@@ -24,6 +24,12 @@ from fencer.wording.nodes import cordon_words, fenced_age, guest_of, ready, stat
 from fencer.wording.requests import standing
 from fencer.wording.ways_out import what_helps
 
+UNSEEN = (
+    "Only what an agent saw counts. If this VM was saved or moved away while no agent looked, its hypervisor may "
+    "call it off although its memory lives on: then `fencer pause {node}` keeps fencer from it."
+)
+"""Said of a VM that reads off: nobody can know what happened while nobody looked."""
+
 GUEST_RUNS = "guest runs"
 """This check passes also if nobody can read the guest."""
 
@@ -85,6 +91,10 @@ def story(
         yield ""
     for sentence in sentences:
         yield from paragraph(sentence)
+    reading, node = judged.observation.evidence, judged.observation.node
+    if reading is not None and reading.gone and not node.fenced:
+        yield ""
+        yield from paragraph(UNSEEN.format(node=clean(node.name)))
 
 
 def _unguarded(parts: Parts, judged: Judged) -> Iterator[str]:

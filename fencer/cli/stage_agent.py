@@ -85,6 +85,7 @@ def world_of(ports: StagePorts, reporter: Reporter | None = None) -> World:
         leases=ports.leases,
         election=_election(ports),
         requests=ports.requests,
+        state=ports.state,
     )
     if ports.journal is None:
         return world

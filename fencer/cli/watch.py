@@ -319,6 +319,7 @@ def _ready(
             outages.look({API: str(error)}, {API})
             viewer.failed(str(error))
             notify("WATCHDOG=1")
+            agent.learn_only()
             parts.clock.wait(parts.policy.poll_s)
         else:
             outages.look({}, {API})

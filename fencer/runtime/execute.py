@@ -548,6 +548,7 @@ def _noted(node: NodeView, action: BindNode | RecordDoubts, *, written: bool) ->
     was, binding = node.binding, action.binding
     moved = isinstance(was, Binding) and replace(was, guest=binding.guest) == binding
     why = "it runs there now" if moved else "seen running while the lease advanced"
+    why = "as this agent noted before" if was == binding else why
     return Happened(f"bound to {binding.guest}: {why}{'' if written else IN_MIND}")
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from fencer.core.kept import Kept, must_outlive, reduced
-from fencer.core.model import NodeView, Note
+from fencer.core.kept import Kept, reduced
+from fencer.core.model import NodeView
 from fencer.errors import FencerError, HypervisorUnreachable
 from fencer.ports import StateStore
 from fencer.runtime.notebook import Notebook
@@ -93,14 +93,11 @@ class Keeper:
 
     def save_notes(self) -> None:
         """Write what is noted, if that is not on the disk yet. Whether that works or not, it counts."""
-        if self._store is not None and self._loaded and self._notes_to_keep() != self._last.notes:
+        if self._store is not None and self._loaded and self._notes.notes != self._last.notes:
             self._save(self._store, self._kept())
 
     def _kept(self) -> Kept:
-        return Kept(tuple(map(reduced, self.nodes)), self._notes_to_keep(), self.utc)
-
-    def _notes_to_keep(self) -> tuple[Note, ...]:
-        return tuple(filter(must_outlive, self._notes.notes))
+        return Kept(tuple(map(reduced, self.nodes)), self._notes.notes, self.utc)
 
     def _save(self, store: StateStore, kept: Kept) -> None:
         def save() -> bool:

@@ -78,14 +78,18 @@ class Notebook:
         note = self._notes.get(uid)
         return None if note is None else self._names.own(note)
 
-    def first(self, node: NodeView) -> tuple[str, ...]:
+    def first(self, node: NodeView, *, alone: bool = False) -> tuple[str, ...]:
         """Name the nodes whose notes have to be written before anything is given away for a node.
 
         That is its own, and any that was not tried since the API server answers: a Node that refuses its note
         keeps no other one from being fenced.
+
+        Args:
+            node: The node.
+            alone: Only its own: a command by hand writes nothing on any other Node.
         """
         own = self._notes.keys() & {node.uid} if not node.gone else frozenset[str]()
-        waiting = (self._notes.keys() - self._tried) | own
+        waiting = own if alone else (self._notes.keys() - self._tried) | own
         return tuple(sorted(self._notes[uid].node for uid in waiting - self._unreadable))
 
     def written(self, uid: str, action: BindNode | RecordDoubts) -> None:

@@ -82,6 +82,8 @@ class Observer:
         self._swept: Mapping[str, Sequence[Evidence] | FencerError] = {}
         self._answered_s, self._back_s = world.clock.now_s(), float("-inf")
         self._unanswered = False
+        self._glimpsed_s: dict[str, float] = {}
+        """Node, by UID → when its guest was read live while the API server did not answer."""
         self._reader = Reader(world, policy)
         self._looks_s = (world.clock.now_s(),) * 2
         self._leases = Leases(world, policy, shared)
@@ -100,14 +102,9 @@ class Observer:
         Raises:
             ClusterError: without nodes there is nothing to decide.
         """
-        self._keeper.begin()
-        self._api.show_life()
-        self._looks_s = (self._looks_s[1], self._world.clock.now_s())
-        sweeps, answers = self._reader.sweep(self._calls.questions())
-        self._calls.heard(answers)
-        self._swept = sweeps
+        self.sweep()
         try:
-            scene = self._nodes_beside(sweeps, sparing=sparing)
+            scene = self._nodes_beside(self._swept, sparing=sparing)
         except ClusterError:
             self._unanswered = True
             self._notes.try_again()
@@ -115,11 +112,20 @@ class Observer:
         self._answered(scene)
         return scene
 
+    def sweep(self) -> None:
+        """Read all guests from afar."""
+        self._keeper.begin()
+        self._api.show_life()
+        self._looks_s = (self._looks_s[1], self._world.clock.now_s())
+        self._swept, answers = self._reader.sweep(self._calls.questions())
+        self._calls.heard(answers)
+
     def _answered(self, scene: Scene) -> None:
         """Take note that the API server answers; if it did not for long, since when it does again."""
         if self._unanswered and scene.now_s - self._answered_s > self._policy.apart_s:
             self._back_s = scene.now_s
         self._answered_s, self._unanswered = scene.now_s, False
+        self._glimpsed_s.clear()
 
     def glimpse(self) -> Scene:
         """Return what was just swept, with the nodes as they were last known: the API server does not answer.
@@ -151,6 +157,23 @@ class Observer:
                 reading = readings.get(candidates[0].guest.key)
                 self._memory.guests[node.uid] = glimpse(history, reading)
         return scene
+
+    def glimpse_closer(self, scene: Scene, nodes: Sequence[NodeView]) -> NodeView | None:
+        """Read the guest of one of these nodes live, the one that was read so the longest time ago.
+
+        As always one a pass, and each at most every `LOOK_AGAIN_S` (L1).
+
+        Returns:
+            The node; None: none is due.
+        """
+        now_s, read_s = self._world.clock.now_s(), self._glimpsed_s
+        due = [node for node in nodes if now_s - read_s.get(node.uid, float("-inf")) >= LOOK_AGAIN_S]
+        node = min(due, key=lambda node: read_s.get(node.uid, float("-inf")), default=None)
+        if node is not None:
+            read_s[node.uid] = now_s
+            for candidate in scene.directory.candidates(node)[:1]:
+                self._read(scene, candidate.guest)
+        return node
 
     def _nodes_beside(
         self, sweeps: Mapping[str, Sequence[Evidence] | FencerError], *, sparing: bool
@@ -284,10 +307,11 @@ class Observer:
 
     def _noted(self, node: NodeView, intent: Intent, now_s: float) -> _Noted:
         """Return what is noted of a node, what has to be written first, and since when that is possible."""
-        writes = intent is not Intent.WATCH or self._policy.mode is Mode.ARMED
+        by_hand = intent is not Intent.WATCH
+        writes = by_hand or self._policy.mode is Mode.ARMED
         return {
             "note": self._notes.of(node.uid),
-            "unwritten": self._notes.first(node) if writes else (),
+            "unwritten": self._notes.first(node, alone=by_hand) if writes else (),
             "answering_s": now_s - self._back_s,
         }
 

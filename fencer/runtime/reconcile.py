@@ -12,7 +12,7 @@ from fencer.core.done import Done, Happened
 from fencer.core.foreseen import waits_for_others
 from fencer.core.history import LEASE_DURATION_S
 from fencer.core.identity import Rules
-from fencer.core.learn import learn
+from fencer.core.learn import Learned, learn
 from fencer.core.model import (
     Action,
     Alarm,
@@ -172,16 +172,29 @@ class Agent:
         still = frozenset(node.name for node in scene.nodes.values() if node.uid in self._pursued)
         return Pass(scene, judged, recheck_s, still)
 
+    def learn_only(self) -> None:
+        """Look at all guests, and keep what has to be noted: the API server does not answer yet."""
+        with self._world.asker.turn():
+            self.observer.sweep()
+            self._learn_without_nodes()
+
     def _learn_without_nodes(self) -> None:
         """Learn from what was swept, although the API server does not answer: it is written there later."""
         scene = self.observer.glimpse()
-        for node in scene.nodes.values():
-            seen = self._signed(self.observer.observation(scene, node))
-            for action in learn(seen, self._policy).notes:
-                done = self.executor.note(seen, action)
-                if done is not None:
-                    self._world.reporter.acted(seen.node, action, done)
+        unsure = [node for node in scene.nodes.values() if self._note_only(scene, node).look]
+        node = self.observer.glimpse_closer(scene, unsure)
+        if node is not None:
+            self._note_only(scene, node)
         self.shared.keeper.save_notes()
+
+    def _note_only(self, scene: Scene, node: NodeView) -> Learned:
+        seen = self._signed(self.observer.observation(scene, node))
+        learned = learn(seen, self._policy)
+        for action in learned.notes:
+            done = self.executor.note(seen, action)
+            if done is not None:
+                self._world.reporter.acted(seen.node, action, done)
+        return learned
 
     def finish(self, patience_s: float) -> None:
         """Let what goes on beside the passes come to its end, for so long."""

@@ -38,13 +38,13 @@ class Process:
 
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
-        self._steps = 0
-        self._fate: Callable[[], None] | None = None
+        self._fates: list[tuple[int, Callable[[], None]]] = []
+        """What is to befall it, one after the other: after so many further steps."""
         self._stands = self._ended = False
 
     def meets(self, fate: Callable[[], None], steps: int = 0) -> None:
         """Have `fate` called after so many further steps."""
-        self._steps, self._fate = steps, fate
+        self._fates.append((steps, fate))
 
     def end(self) -> None:
         """End every strand of it at its next step."""
@@ -71,12 +71,14 @@ class Process:
             self._clock.advance(STEP_S)
         if self._ended:
             raise Killed
-        if self._fate is None:
+        if not self._fates:
             return
-        if self._steps:
-            self._steps -= 1
+        steps, fate = self._fates[0]
+        if steps:
+            self._fates[0] = (steps - 1, fate)
             return
-        fate, self._fate, self._stands = self._fate, None, True
+        del self._fates[0]
+        self._stands = True
         try:
             fate()
         except Killed:

@@ -71,7 +71,11 @@ class VirtualClock:
 
     def utc(self, timespec: str = "seconds") -> str:
         """Return the API server's clock, RFC 3339; leases are written with ``microseconds``."""
-        now = EPOCH + timedelta(seconds=self._now_s)
+        return self.utc_in(0.0, timespec)
+
+    def utc_in(self, seconds: float, timespec: str = "seconds") -> str:
+        """Return what it will show, or did show."""
+        now = EPOCH + timedelta(seconds=max(0.0, self._now_s + seconds))
         return f"{now.replace(tzinfo=None).isoformat(timespec=timespec)}Z"
 
     def at(self, at_s: float, call: Callable[[], object]) -> None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import Protocol, TypeAlias, cast
 
 from fencer.core.election import Holder, LeaseRecord
 from fencer.core.identity import Rules
-from fencer.core.policy import Policy
+from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError
 from fencer.journal.rows import Journal
 from fencer.ports import (
@@ -27,11 +27,12 @@ from fencer.ports import (
     LeaseStore,
     Reporter,
     Requests,
+    StateStore,
     Surveyor,
 )
 from fencer.simulation.asker import Companion, Killed, Process
 from fencer.simulation.assembly import Simulation
-from fencer.simulation.disk import SimulatedDisk
+from fencer.simulation.disk import SimulatedDisk, SimulatedState
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.renamed import Renamed
 from fencer.simulation.reporter import StageReporter
@@ -75,6 +76,7 @@ class StagePorts:
         requests: What other controllers ask; None: nobody is heard.
         by_hand: What only commands need; None: it watches.
         beside: What goes on beside its passes; None: it takes one command, and ends.
+        state: Keeps what it has seen over its restarts; None: it takes one command, and ends.
     """
 
     cluster: Cluster
@@ -91,6 +93,7 @@ class StagePorts:
     requests: Requests | None = None
     by_hand: ByHand | None = None
     beside: Beside | None = None
+    state: StateStore | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +207,8 @@ class Crew:
         self.commands: list[CommandSummary] = []
         """What people typed, in the order in which it ended."""
         self._disk = SimulatedDisk(simulation.clock, simulation.timeline)
+        self._states: dict[str, SimulatedState] = {}
+        self._observing = {fault.target for fault in scenario.script if fault.what is What.AGENT_ARMED}
         began_s, clock = simulation.timeline.began_s, simulation.clock
         for number, watcher in enumerate(scenario.watchers, 1):
             begin = partial(clock.spawn, partial(self._watch, f"fencer-{number}", watcher))
@@ -227,6 +232,10 @@ class Crew:
             clock.after(for_s, self._disk.go_on)
             return
 
+        if fault.what is What.AGENT_ARMED:
+            tell("person", None, "agent-armed", fault.text or f"{name} is armed, and reloaded")
+            self._observing.discard(name)
+
         def freeze() -> None:
             tell("world", None, "agent-freezes", f"{name} stands still: its machine is suspended")
             clock.advance(for_s)
@@ -237,7 +246,13 @@ class Crew:
             self._down_s[name] = for_s
             raise Killed
 
-        process.meets(freeze if fault.what is What.AGENT_FROZEN else kill, fault.steps)
+        def reload() -> None:
+            tell("world", None, "agent-ends", f"{name} is reloaded")
+            self._down_s[name] = for_s
+            raise Killed
+
+        fates = {What.AGENT_FROZEN: freeze, What.AGENT_ARMED: reload}
+        process.meets(fates.get(fault.what, kill), fault.steps)
 
     def obey(self, fault: Fault) -> None:
         """Let somebody type a command: an agent that remembers nothing, and takes one command."""
@@ -313,7 +328,7 @@ class Crew:
             asker,
             simulation.clock,
             reporter,
-            self._scenario.policy,
+            self._policy_of(name),
             Rules(admitted={calls.get(name, name): rule for name, rule in admitted.items()}),
             {(calls.get(name, name), host): port for (name, host), port in simulation.witnesses.items()},
             self._disk if What.DISK_HANGS in {fault.what for fault in self._scenario.script} else None,
@@ -322,7 +337,12 @@ class Crew:
             simulation.requests,
             None if watches else by_hand,
             self._beside(process) if watches else None,
+            self._states.setdefault(name, SimulatedState(self._disk)) if watches else None,
         )
+
+    def _policy_of(self, name: str) -> Policy:
+        policy = self._scenario.policy
+        return replace(policy, mode=Mode.OBSERVE) if name in self._observing else policy
 
     def _leases_of(self, name: str, process: Process) -> LeaseStore:
         """Return the Leases, far away: what is written is on its way for a while, and so is the answer."""

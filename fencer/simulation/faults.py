@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from fencer.core.annotations import EXCLUDE, PAUSE
 from fencer.core.identity import swapped
 from fencer.core.model import PowerState
 from fencer.simulation.assembly import Simulation
@@ -14,6 +15,7 @@ from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.hosts import WitnessTrouble, recover
 from fencer.simulation.hypervisor import SimulatedHypervisor
 from fencer.simulation.passages import back_up, migrate, move_out
+from fencer.simulation.pauser import WHY, hold
 from fencer.simulation.timeline import Actor
 
 LATE_S = 4.0
@@ -105,6 +107,13 @@ class What(StrEnum):
     STOP_RAISES = "stop_raises"
     NO_QUORUM = "no_quorum"
     TRUTHFUL = "truthful"
+    # hands off: a person pauses fencing, or excludes a node
+    FENCING_PAUSED = "fencing_paused"
+    FENCING_RESUMED = "fencing_resumed"
+    NODE_PAUSED = "node_paused"
+    NODE_RESUMED = "node_resumed"
+    NODE_EXCLUDED = "node_excluded"
+    NODE_INCLUDED = "node_included"
     # the workloads
     BUDGETS_LOOSENED = "budgets_loosened"
     # the API
@@ -113,9 +122,11 @@ class What(StrEnum):
     API_LAGS = "api_lags"
     API_CAUGHT_UP = "api_caught_up"
     WATCH_SWALLOWED = "watch_swallowed"
-    # fencer itself (target of the next three: which of its agents, like fencer-1)
+    # fencer itself (target of the next four: which of its agents, like fencer-1)
     AGENT_FROZEN = "agent_frozen"
     AGENT_KILLED = "agent_killed"
+    AGENT_ARMED = "agent_armed"
+    """Until then it only observes; then its configuration says `mode: armed`, and it is reloaded."""
     DISK_HANGS = "disk_hangs"
     """The disk under its journal, for a while."""
     FREEZE = "freeze"
@@ -123,8 +134,16 @@ class What(StrEnum):
     """Somebody types a command of fencer, about the node of its target: see `fencer.simulation.crew`."""
 
 
-OF_AGENTS = frozenset({What.AGENT_FROZEN, What.AGENT_KILLED, What.DISK_HANGS})
+OF_AGENTS = frozenset({What.AGENT_FROZEN, What.AGENT_KILLED, What.AGENT_ARMED, What.DISK_HANGS})
 """What happens to agents, of which the rest of the world knows nothing: see `fencer.simulation.crew`."""
+
+OF_PEOPLE = frozenset(
+    {
+        *(What.TYPED, What.FENCING_PAUSED, What.FENCING_RESUMED),
+        *(What.NODE_PAUSED, What.NODE_RESUMED, What.NODE_EXCLUDED, What.NODE_INCLUDED),
+    }
+)
+"""What a person does to fencer."""
 
 
 class Cue(StrEnum):
@@ -171,7 +190,7 @@ def apply(fault: Fault, simulation: Simulation) -> None:
     """Let a fault happen now, and tell it; where nobody is there to whom it could, nothing does."""
     guest = simulation.world.guests.get(fault.target)
     node = guest.node or None if guest is not None else None
-    who: Actor = "person" if fault.what is What.TYPED else "world"
+    who: Actor = "person" if fault.what in OF_PEOPLE else "world"
     simulation.timeline.tell(who, node, fault.what.value, fault.told, death=fault.death)
     if guest is not None:
         TO_GUEST[fault.what](simulation, guest)
@@ -257,6 +276,10 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),
     What.CORDON_BY_HAND: lambda all_, guest: all_.cluster.cordon_by_hand(guest.node),
     What.UNCORDON_BY_HAND: lambda all_, guest: all_.cluster.uncordon_by_hand(guest.node),
+    What.NODE_PAUSED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, WHY),
+    What.NODE_RESUMED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, None),
+    What.NODE_EXCLUDED: lambda all_, guest: hold(all_.api, guest.node, EXCLUDE, "true"),
+    What.NODE_INCLUDED: lambda all_, guest: hold(all_.api, guest.node, EXCLUDE, None),
     What.TYPED: lambda _all, _guest: None,
     What.LIE_STOPPED: lambda all_, guest: _its(all_, guest).lie(guest.name, PowerState.STOPPED),
     What.MISSING: lambda all_, guest: _its(all_, guest).trouble.missing.add(guest.name),
@@ -291,6 +314,8 @@ TO_ENDPOINT: dict[What, Callable[[SimulatedHypervisor], object]] = {
 }
 TO_ALL: dict[What, Callable[[Simulation], object]] = {
     What.BUDGETS_LOOSENED: _loosen_budgets,
+    What.FENCING_PAUSED: lambda all_: hold(all_.api, "", PAUSE, WHY),
+    What.FENCING_RESUMED: lambda all_: hold(all_.api, "", PAUSE, None),
     What.API_DOWN: lambda all_: setattr(all_.api, "down_why", API_DOWN_WHY),
     What.API_UP: lambda all_: setattr(all_.api, "down_why", None),
     What.API_LAGS: lambda all_: all_.cluster.lag(LAG_S),

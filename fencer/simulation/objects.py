@@ -173,6 +173,8 @@ class Api:
         self.cluster_uid = self.new_uid()
         self.down_why: str | None = None
         self.paused_why: str | None = None
+        self.held_since_s: dict[tuple[str, str], float] = {}
+        """Node (empty: all) and annotation → since when that keeps fencer's hands off."""
         self.nodes: dict[str, ApiNode] = {}
         self.pods: dict[str, ApiPod] = {}
         self.attachments: dict[tuple[str, str], ApiAttachment] = {}

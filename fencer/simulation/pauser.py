@@ -1,4 +1,4 @@
-"""The pause annotation in a simulated cluster, as a person writes it."""
+"""What keeps fencer's hands off in a simulated cluster, as a person writes it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,30 @@ from fencer.core.annotations import PAUSE
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound
 from fencer.ports import Paused
 from fencer.simulation.objects import Api
+
+
+WHY = "work on the storage"
+
+
+def hold(api: Api, node: str, annotation: str, text: str | None) -> None:
+    """Write an annotation that keeps fencer's hands off, and note since when it is there.
+
+    Args:
+        api: The objects.
+        node: On which Node; empty: on the namespace kube-system.
+        annotation: Which.
+        text: Its value; None: it is taken off.
+    """
+    if not node:
+        api.paused_why = text
+    elif (found := api.nodes.get(node)) is not None:
+        found.annotations.pop(annotation, None)
+        found.annotations.update({} if text is None else {annotation: text})
+        api.changed(found)
+    if text is None:
+        api.held_since_s.pop((node, annotation), None)
+    else:
+        api.held_since_s.setdefault((node, annotation), api.clock.now_s())
 
 
 class SimulatedPauser:

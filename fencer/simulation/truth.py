@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import cast
 
+from fencer.core.maintenance import window_for
 from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState
 from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
 from fencer.core.requests import Progress, Request, Strategy
@@ -154,6 +155,7 @@ class Truth:
         if found.tolerates_out_of_service or found.mirror:
             self._breach(found.node or "", f"{pod} is cleared, which stays")
         if found.node is not None:
+            self._hold_against_hands_off(found.node, f"{pod} is cleared", begun=True)
             self._hold_against_others(found.node, f"{pod} is cleared", begun=True)
             self._given_away(found.node, f"{pod} is cleared")
             if found.node not in self._ours:
@@ -168,6 +170,7 @@ class Truth:
         if guest.power in ALIVE:  # also one whose memory is just being brought back: it will not be
             self._cuts[guest.name] = guest.starts
         node, now_s = self._simulation.api.nodes.get(guest.node), self._simulation.clock.now_s()
+        self._hold_against_hands_off(guest.node, "its guest is stopped", begun=False)
         old = guest.revenant or not guest.cold
         if guest.node not in self._ours:
             self._hold_against_others(guest.node, "its guest is stopped", begun=False)
@@ -218,13 +221,29 @@ class Truth:
             )
             self._fenced.add(name)
             self._given_away(name, "tainted")
+            self._hold_against_hands_off(name, "tainted", begun=False)
             self._hold_against_others(name, "tainted", begun=False)
             self._hold_against_silence(name)
             self._hold_against_brake(name)
         elif was.tainted and not now.tainted and self._ours.pop(name, None) is None:
             self._breach(name, "a taint is lifted that fencer did not set")
+        elif was.tainted and not now.tainted:
+            self._hold_against_hands_off(name, "its fence is lifted", begun=True)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
+
+    def _hold_against_hands_off(self, name: str, how: str, *, begun: bool) -> None:
+        """While people keep fencer's hands off, nothing is done; and in a window nothing is begun."""
+        now_s = self._simulation.clock.now_s()
+        nodes = self._simulation.api.nodes
+        for (node, annotation), since_s in self._simulation.api.held_since_s.items():
+            stands = not node or (node == name and node in nodes and annotation in nodes[node].annotations)
+            if stands and now_s - since_s > ON_ITS_WAY_S:
+                self._breach(name, f"{how}, and since {now_s - since_s:.0f} s ago there is {annotation}")
+        before = self._simulation.clock.utc_in(-ON_ITS_WAY_S)
+        windows = (before, self._simulation.clock.utc())
+        if not begun and all(window_for(name, self._policy.maintenance, utc) for utc in windows):
+            self._breach(name, f"{how}, and a maintenance window is open")
 
     def _hold_against_brake(self, name: str) -> None:
         """Count the fences that stand and are young, of nodes that there are, and whose guests there are.

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from fencer.core.maintenance import Window
 from fencer.core.policy import Policy
 from fencer.core.requests import Strategy
 from fencer.simulation import deceptions, incidents
@@ -72,7 +73,11 @@ BLIPS_SHARE = 0.2
 CHECKED_SHARE = 0.25
 """In so many worlds another controller asks for sick nodes, sooner or later, patient or not."""
 DISK_SHARE = 0.1
-"""In so many worlds the disk under an agent's journal hangs for a while."""
+"""In so many worlds the disk of an agent hangs for a while."""
+HELD_SHARE = 0.4
+"""In so many worlds something holds fencer back for a while, amid all that happens."""
+FIRST_MINUTE_S = 47.0
+"""So long after a story has begun the API server's clock shows a whole minute: windows count in minutes."""
 
 
 def world_by_seed(seed: int, policy: Policy) -> Scenario:
@@ -89,7 +94,8 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     if not kind.needs_witness:
         script = (*script, *_fates(chance, watchers, script))
-    script = (*script, *_slow_disk(seed, script))
+    held, policy = _held(seed, script, shape, policy, needs_witness=kind.needs_witness)
+    script = (*script, *_slow_disk(seed, script), *held)
     if chance.random() < 0.4 and not kind.comes_back:  # noqa: PLR2004 - so many
         script = [fault for fault in script if fault.what not in RETURNS]
     script = tuple(sorted(script, key=lambda fault: fault.at_s))
@@ -102,7 +108,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
         script=script,
         fenced=(),
         refused=None,
-        duration_s=max((fault.at_s + fault.for_s for fault in script), default=0.0) + CALM_S,
+        duration_s=max([_window_ends_s(policy), *(fault.at_s + fault.for_s for fault in script)]) + CALM_S,
         shape=shape,
         policy=policy,
         watchers=watchers,
@@ -196,6 +202,46 @@ def _slow_disk(seed: int, script: Sequence[Fault]) -> Sequence[Fault]:
         return ()
     at_s, for_s = max(0.0, began_s + chance.uniform(-10.0, 120.0)), chance.choice((0.5, 15.0, 300.0))
     return (Fault(at_s, What.DISK_HANGS, "fencer-1", "the disk under its journal hangs", for_s=for_s),)
+
+
+def _held(
+    seed: int, script: Sequence[Fault], shape: Shape, policy: Policy, *, needs_witness: bool
+) -> tuple[Sequence[Fault], Policy]:
+    """Draw what holds fencer back for a while, by a chance of its own: no other world changes by that.
+
+    People pause fencing exactly when they move, save and restart things. What is seen then has to count
+    later, so it is drawn as well where somebody has to see what happens at its time.
+
+    Returns:
+        What happens besides, and the policy with what is written into the configuration.
+    """
+    chance = Random(f"{seed} held")  # noqa: S311 - chance that can be repeated is the point
+    if chance.random() >= HELD_SHARE:
+        return (), policy
+    began_s = next((fault.at_s for fault in script if fault.death), 30.0)
+    from_s = max(5.0, began_s + chance.uniform(-40.0, 90.0))
+    until_s = from_s + chance.choice((3.0, 20.0, 90.0, 240.0)) * chance.uniform(0.5, 1.5)
+    victim = next((fault.target for fault in script if fault.death and fault.target in shape.nodes), "")
+    node = victim or shape.nodes[0]
+    draws: Sequence[tuple[Fault, ...]] = (
+        (Fault(from_s, What.FENCING_PAUSED), Fault(until_s, What.FENCING_RESUMED)),
+        (Fault(from_s, What.NODE_PAUSED, node), Fault(until_s, What.NODE_RESUMED, node)),
+        (Fault(from_s, What.NODE_EXCLUDED, node), Fault(until_s, What.NODE_INCLUDED, node)),
+        (Fault(until_s, What.AGENT_ARMED, "fencer-1", for_s=0.5),),
+        (Fault(from_s, What.API_DOWN), Fault(until_s, What.API_UP)) if needs_witness else (),
+        (),
+    )
+    drawn = chance.choice(draws)
+    if drawn:
+        return drawn, policy
+    begins, ends = (int(max(0.0, at_s - FIRST_MINUTE_S) // 60) + 1 for at_s in (from_s, until_s))
+    window = Window(f"00:{begins:02}", f"00:{max(begins, ends) + 1:02}", "UTC", why="drawn")
+    return (), replace(policy, maintenance=(window,))
+
+
+def _window_ends_s(policy: Policy) -> float:
+    """Return when the last window of a world ends; 0: there is none."""
+    return max((60.0 * int(window.ends[3:]) for window in policy.maintenance), default=0.0)
 
 
 def _fates(chance: Random, watchers: Sequence[Watcher], script: Sequence[Fault]) -> Sequence[Fault]:

@@ -128,3 +128,26 @@ DISK_HANGS = Scenario(
     refused=None,
     duration_s=420.0,
 )
+
+OBSERVED_THEN_ARMED = Scenario(
+    name="observed-then-armed",
+    title="fencer is armed after it has seen what nobody can see any more",
+    story=(
+        CLUSTER,
+        "fencer only observes, as it does at first. The VM of k8s-2 is saved with `virsh save FILE`; then",
+        "libvirtd restarts, and calls the VM shut off. Somebody writes `mode: armed`, and reloads fencer. An",
+        "agent that observes writes nothing on Nodes, but it keeps what it sees on its own disk. The agent",
+        "that is armed now finds that there, writes it on the Node first, and refuses.",
+    ),
+    script=(
+        Fault(30.0, What.SAVE_TO_FILE, "k8s-2", "somebody saves the VM to a file", death=True),
+        Fault(90.0, What.DAEMON_RESTART, "lab", "libvirtd restarts: the VM is just shut off"),
+        Fault(150.0, What.AGENT_ARMED, "fencer-1", "writes `mode: armed`, and reloads fencer", for_s=0.5),
+        Fault(360.0, What.RESTORE, "k8s-2", "somebody restores it: it goes on where it stopped"),
+    ),
+    fenced=(),
+    refused=Reason.GUEST_SAVED,
+    duration_s=420.0,
+    alone_s=420.0,
+    alone_whole=True,
+)

@@ -91,3 +91,55 @@ REMOTE_MIGRATION = Scenario(
     alone_whole=True,
     shape=Shape(endpoint="home", hosts=("pve1", "pve2", "pve3"), foreign=("elsewhere",)),
 )
+
+PAUSED_WHILE_SAVED = Scenario(
+    name="paused-while-saved",
+    title="A VM is saved while fencing is paused",
+    story=(
+        CLUSTER,
+        "Fencing is paused for work on the storage, and in the pause the VM of k8s-2 is saved with `virsh",
+        "save FILE`. Then libvirtd restarts, knows nothing of that file, and calls the VM shut off. The pause",
+        "ends. A pause keeps fencer from acting, but not from looking: it saw the VM saved, and has written",
+        "that on the Node. So it refuses until it sees the VM run again.",
+    ),
+    script=(
+        Fault(20.0, What.FENCING_PAUSED, text="pauses fencing: fencer pause --why 'work on the storage'"),
+        Fault(30.0, What.SAVE_TO_FILE, "k8s-2", "somebody saves the VM to a file", death=True),
+        Fault(90.0, What.DAEMON_RESTART, "lab", "libvirtd restarts: the VM is just shut off"),
+        Fault(130.0, What.FENCING_RESUMED, text="the work is done: fencer resume"),
+        Fault(360.0, What.RESTORE, "k8s-2", "somebody restores it: it goes on where it stopped"),
+    ),
+    fenced=(),
+    refused=Reason.GUEST_SAVED,
+    duration_s=420.0,
+    alone_s=420.0,
+    alone_whole=True,
+)
+
+API_AWAY_WHILE_MOVED = Scenario(
+    name="api-away-while-moved",
+    title="A VM moves away while the API server does not answer",
+    story=(
+        CLUSTER,
+        "The API server does not answer. Meanwhile the VM of k8s-2 is migrated to a host that fencer does not",
+        "know, the libvirtd of its old host restarts, and calls the VM shut off; and its new host is cut off.",
+        "When the API server is back, k8s-2 is silent, and off by the word of lab, while its VM writes on.",
+        "But fencer looked at the hypervisor all the time. It kept what it saw on its own disk, writes it on",
+        "the Node as soon as that is possible, and refuses.",
+    ),
+    script=(
+        Fault(25.0, What.API_DOWN, text="the API server does not answer any more"),
+        Fault(30.0, What.MOVE_OUT, "k8s-2", "somebody migrates the VM to a host that fencer does not know"),
+        Fault(120.0, What.DAEMON_RESTART, "lab", "the libvirtd of lab restarts, and forgets the move"),
+        Fault(150.0, What.NIC_OFF, "k8s-2", "its new host is cut off; the VM writes on", death=True),
+        Fault(155.0, What.AGENT_KILLED, "fencer-1", for_s=5.0),
+        Fault(200.0, What.API_UP, text="the API server is back"),
+        Fault(400.0, What.NIC_ON, "k8s-2", "the network is back"),
+    ),
+    fenced=(),
+    refused=Reason.GUEST_LEFT,
+    duration_s=460.0,
+    alone_s=460.0,
+    alone_whole=True,
+    shape=Shape(foreign=("elsewhere",)),
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fencer.core.maintenance import Window
 from fencer.core.model import Reason
 from fencer.core.policy import PausedGuest
 from fencer.simulation.faults import Cue, Fault, What
@@ -94,4 +95,25 @@ NODE_REPLACED = Scenario(
     fenced=("k8s-2",),
     refused=Reason.GUEST_REPLACED,
     duration_s=450.0,
+)
+
+WINDOW_MID_FENCE = Scenario(
+    name="window-mid-fence",
+    title="A maintenance window opens while a node is fenced",
+    story=(
+        CLUSTER,
+        "The VM of k8s-2 loses its power, and fencer fences the node. Then a maintenance window opens, for",
+        "the whole night: fencer begins nothing by itself. In the window the VM is started again. fencer does",
+        "not leave a fence half done: it lifts it, waits a moment, and uncordons the node. Then the VM of",
+        "k8s-3 loses its power, in the window; that fence would be a new one, and fencer begins none.",
+    ),
+    script=(
+        Fault(30.0, What.POWER_OFF, "k8s-2", "the VM of k8s-2 loses its power", death=True),
+        Fault(140.0, What.START, "k8s-2", "somebody starts the VM"),
+        Fault(260.0, What.POWER_OFF, "k8s-3", "the VM of k8s-3 loses its power", death=True),
+    ),
+    fenced=("k8s-2",),
+    refused=Reason.MAINTENANCE,
+    duration_s=480.0,
+    policy=replace(ARMED, maintenance=(Window("00:02", "06:00", "UTC", why="backups"),)),
 )
