@@ -7,7 +7,7 @@ import pytest
 from fencer.core.doubt import LOOK_EVERY_S
 from fencer.core.kept import Kept
 from fencer.core.maintenance import Window
-from fencer.core.model import Binding, Doubted, Note, Reason
+from fencer.core.model import Binding, Doubted, Intent, Note, PowerState, Reason
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError, StateError
 from fencer.runtime.found import LOOK_AGAIN_S
@@ -211,6 +211,36 @@ class TestInAnOutage:
         assert sorted(note.node for note in stage.state.kept.notes) == ["k8s-2", "k8s-3"]
         assert LOOK_EVERY_S < LOOK_AGAIN_S
 
+    def test_in_the_next_outage_at_once(self, stage):
+        stage.happen("hearsay", "lab")
+        stage.happen("api_down", "")
+        stage.happen("save_to_file")
+        away(stage, 3)
+        stage.happen("api_up", "")
+        stage.run(0)
+        stage.happen("api_down", "")
+        stage.happen("save_to_file", "k8s-3")
+        stage.happen("restore")
+        away(stage, 1)
+        stage.happen("save")
+        stage.calls.clear()
+        away(stage, 3)
+        assert stage.calls.count("read") == 2
+
+    def test_that_a_guest_ran_in_it_ends_what_was_read_before(self, stage):
+        """Off readings before and after do not add up."""
+        stage.happen("crash")
+        stage.run(4)
+        memory = stage.agent.shared.memory.guests
+        uid = stage.node().uid
+        assert memory[uid].run.power_state is PowerState.STOPPED
+        stage.happen("api_down", "")
+        away(stage, 2)
+        assert memory[uid].run is not None
+        stage.happen("start")
+        away(stage, 10)
+        assert memory[uid].run is None
+
 
 class TestAfterAnOutage:
     def test_other_agents_get_time_to_write_before_anything_is_given_away(self):
@@ -259,11 +289,28 @@ class TestANodeThatRefusesItsNote:
 
         cluster.record_doubts = refuse
         stage.happen("save")
+
+    def test_is_noted_on_the_disk_at_once(self, stage):
+        self.refusing(stage)
+        stage.agent.tick()
+        assert [note.node for note in stage.state.kept.notes] == ["k8s-2"]
+
+    def test_is_tried_again_before_anything_else_after_an_outage(self, stage):
+        self.refusing(stage)
         stage.run(5)
+        assert stage.run(0).judged["k8s-3"].observation.unwritten == ()
+        stage.happen("api_down", "")
+        away(stage, 3)
+        stage.happen("api_up", "")
+        scene = stage.agent.observer.look()
+        seen = stage.agent.observer.observation(scene, scene.nodes["k8s-3"])
+        assert seen.unwritten == ("k8s-2",)
+        by_hand = stage.agent.observer.observation(scene, scene.nodes["k8s-3"], Intent.FENCE)
+        assert by_hand.unwritten == ()
 
     def test_holds_only_itself(self, stage):
         self.refusing(stage)
-        assert [note.node for note in stage.state.kept.notes] == ["k8s-2"]
+        stage.run(5)
         stage.happen("crash", "k8s-3")
         stage.run(120)
         assert stage.node("k8s-3").out_of_service
@@ -271,7 +318,7 @@ class TestANodeThatRefusesItsNote:
 
     def test_its_note_counts_and_is_written_once_it_is_taken(self, stage):
         self.refusing(stage)
-        seen = stage.run(0).judged["k8s-2"].observation
+        seen = stage.run(5).judged["k8s-2"].observation
         assert kinds(seen.node.doubts) == [Doubted.SAVED]
         assert seen.unwritten == ("k8s-2",)
         del stage.simulation.cluster.record_doubts
