@@ -18,6 +18,7 @@ from fencer.runtime.keeper import NODES_EVERY_S, PATIENCE_S, STATE, Keeper
 from fencer.runtime.notebook import Notebook
 from tests.core.build import BOOT, GUEST, MARK, NEW_BOOT, NOW_UTC, TAINT, doubt, node
 
+BINDING = Binding(GUEST, (BOOT,))
 NODE = node(taints=(TAINT,), mark=MARK)
 OTHER = replace(NODE, name="k8s-3", uid="node-uid-3")
 SAVED, WRONG = doubt(Doubted.SAVED), doubt(Doubted.CONTRADICTED)
@@ -231,11 +232,11 @@ class TestNotes:
             desk.keeper.save_notes()
         assert len(desk.disk.saved) == 2
 
-    def test_one_that_may_be_lost_is_not(self):
+    def test_also_one_that_may_be_lost(self):
         desk = Desk(Disk()).begun().answered()
-        desk.notes.note(replace(NODE, binding=None), BindNode(Binding(GUEST, (BOOT,))), ends=False)
+        desk.notes.note(replace(NODE, binding=None), BindNode(BINDING), ends=False)
         desk.keeper.save_notes()
-        assert len(desk.disk.saved) == 1
+        assert desk.disk.kept.notes == (Note("k8s-2", "node-uid-2", binding=BINDING),)
 
     @pytest.mark.parametrize("trouble", [FULL, HANGS], ids=["full", "hangs"])
     def test_a_disk_that_does_not_write_is_told_once_and_tried_again(self, trouble):

@@ -209,6 +209,11 @@ class TestFirst:
         notes.written("node-uid-2", RecordDoubts((SAVED,)))
         assert (notes.first(BARE), notes.first(OTHER)) == ((), ("k8s-3",))
 
+    def test_a_command_writes_on_no_other_node_and_waits_for_none(self):
+        assert self.both().first(BARE, alone=True) == ("k8s-2",)
+        assert self.both().first(replace(BARE, gone=True), alone=True) == ()
+        assert noted(RecordDoubts((SAVED,))).first(OTHER, alone=True) == ()
+
     def test_after_an_outage_every_note_is_tried_again(self):
         notes = self.both()
         notes.failed("node-uid-3")

@@ -1,8 +1,8 @@
 """What an agent sees while it may not act, or can write nothing, counts afterwards.
 
-People pause fencing exactly when they save, move and restart VMs; and a VM that has left, or whose memory lies
-in a file, reads plainly "shut off" as soon as its daemon restarts. Each world here ends with such a VM alive, its
-node silent, and fencer free to act. Played strictly: a second writer or a broken promise raises.
+People pause fencing exactly when they save, move and restart VMs; and a VM that has left, or whose memory
+lies in a file, reads plainly "shut off" as soon as its daemon restarts. Each world here ends with such a VM
+alive, its node silent, and fencer free to act. Played strictly: a second writer or a broken promise raises.
 """
 
 from dataclasses import replace
@@ -57,10 +57,11 @@ HELD = {
     "observe": (Fault(300.0, What.AGENT_ARMED, "fencer-1", for_s=1.0),),
     "API server away": (Fault(25.0, What.API_DOWN), Fault(300.0, What.API_UP)),
 }
+ONE = (Watcher(),)
 WINDOW = replace(ARMED, maintenance=(Window("00:00", "00:05", "UTC", why="updates"),))
 
 
-def told(memory, *held, policy=ARMED, watchers=(Watcher(),), until_s=BACK_S + 20.0):
+def told(memory, *held, policy=ARMED, watchers=ONE, until_s=BACK_S + 20.0):
     """Tell what happens to one VM's memory while something holds fencer back."""
     shape, script = MEMORY[memory]
     script = tuple(sorted((*script, *held), key=lambda fault: fault.at_s))
@@ -97,9 +98,10 @@ def test_an_agent_that_is_told_of_none_of_it_waits_for_what_the_other_one_writes
 KILLS = [(at_s, for_s) for at_s in range(20, 330, 7) for for_s in (1.0, 20.0)]
 
 
-@pytest.mark.parametrize(
-    "first", [0, *(pytest.param(number, marks=(pytest.mark.slow, pytest.mark.no_cover)) for number in range(1, 9))]
-)
+SLOW = (pytest.mark.slow, pytest.mark.no_cover)
+
+
+@pytest.mark.parametrize("first", [0, *(pytest.param(number, marks=SLOW) for number in range(1, 9))])
 @pytest.mark.parametrize("memory", MEMORY)
 def test_an_agent_that_is_killed_at_any_step_of_an_outage_loses_no_note(memory, first):
     for at_s, for_s in KILLS[first::9]:
