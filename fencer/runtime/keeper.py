@@ -14,7 +14,6 @@ from fencer.core.kept import Kept, reduced
 from fencer.core.model import NodeView
 from fencer.errors import FencerError, HypervisorUnreachable
 from fencer.ports import StateStore
-from fencer.ports import StateStore
 from fencer.runtime.notebook import Notebook
 from fencer.runtime.world import World
 
@@ -62,8 +61,8 @@ class Keeper:
     def begin(self) -> None:
         """Go on with what the process before this one has kept.
 
-        Until that can be read it is tried again and again, and nothing is written over it. What was damaged is
-        set aside at the first try.
+        Until that can be read it is tried again and again, and nothing is written over it. What was damaged
+        is set aside at the first try.
         """
         if self._loaded or self._store is None:
             return
