@@ -163,7 +163,11 @@ def _left_behind(seen: Observation) -> Evidence | None:
 
 def without_saved(node: NodeView, evidence: Evidence) -> tuple[Doubt, ...]:
     """Return the doubts left after fencer discarded a guest's saved memory. It cannot discard files."""
-    return tuple(doubt for doubt in standing(node, None) if doubt.kind is not Doubted.SAVED or not doubt.means(evidence))
+    return tuple(
+        doubt
+        for doubt in standing(node, None)
+        if doubt.kind is not Doubted.SAVED or not doubt.means(evidence)
+    )
 
 
 def in_the_way(node: NodeView, evidence: Evidence) -> Doubt | None:

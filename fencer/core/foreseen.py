@@ -31,8 +31,7 @@ def refusal(observation: Observation, policy: Policy) -> Decision | None:
         observation: A close one, of a verb by hand.
         policy: How careful to be.
     """
-    observation = spoken_for(observation, policy)
-    begun = begin(observation, policy)
+    begun = begin(spoken_for(observation, policy), policy)
     if isinstance(begun, Decision):
         return None  # then it is decided already
     subject = begun.subject

@@ -279,7 +279,7 @@ def remember(
 
 
 def glimpse(before: GuestHistory, evidence: Evidence | None) -> GuestHistory:
-    """Take in a reading while nothing can be read of its node: it ends what it contradicts, and proves nothing.
+    """Take in a reading while nothing can be read of its node: it ends what it contradicts, proves nothing.
 
     That a guest runs is no proof that it is the node, without a renewal between two readings; and that it is
     off has to be read again, once renewals would show up.

@@ -1,4 +1,4 @@
-"""What holds fencer back, and from what: one table. Whoever acts asks it, and the documentation is made from it.
+"""What holds fencer back, and from what: one table. Whoever acts asks it, and docs/safety.md is made from it.
 
 A hold never says that a guest lives, or that its host does. It says that something must not be done *now*.
 What holds fencer back from acting never holds it back from remembering (`fencer.core.learn`, D3).
@@ -110,12 +110,18 @@ HOLDS = (
     Hold("given up by whoever asked for it", (Reason.GIVEN_UP,), AGENT, _BACK | {Act.REMEMBER}),
     Hold(
         "mark or notes on the Node unreadable",
-        (Reason.MARK_UNREADABLE, Reason.MARK_UNSIGNED, Reason.DOUBTS_UNREADABLE),
+        (Reason.MARK_UNREADABLE, Reason.DOUBTS_UNREADABLE),
         BOTH,
         frozenset(),
         _IN_THE_STATE_FILE,
     ),
-    Hold("notes not written yet, or the API server just back", (Reason.NOTES_FIRST,), BOTH, _BACK | {Act.REMEMBER}),
+    Hold("mark on the Node not signed", (Reason.MARK_UNSIGNED,), BOTH, frozenset({Act.REMEMBER})),
+    Hold(
+        "notes not written yet, or the API server just back",
+        (Reason.NOTES_FIRST,),
+        BOTH,
+        _BACK | {Act.REMEMBER},
+    ),
     Hold(
         "the hypervisor does not answer",
         (Reason.BLIND, Reason.EVIDENCE_MISSING, Reason.EVIDENCE_STALE),
@@ -123,7 +129,7 @@ HOLDS = (
         _BACK | {Act.REMEMBER},
     ),
 )
-"""The law. `tests/core/test_holds.py` tries each cell, and that each reason that only holds back has a row."""
+"""The law. `tests/core/test_holds.py` tries each cell, and that whatever only holds back has a row."""
 
 BY_REASON: Mapping[Reason, Hold] = MappingProxyType(
     {reason: hold for hold in HOLDS for reason in hold.reasons}
@@ -151,7 +157,7 @@ def allows(reason: Reason, act: Act) -> bool:
 
 
 def allowed(reason: Reason, actions: Collection[Action]) -> tuple[Action, ...]:
-    """Return those actions that a hold leaves room for; an alarm always is one."""
+    """Return those actions that a hold leaves room for; one that is in no column of the table always is."""
     return tuple(
         action for action in actions if type(action) not in _ACTS or allows(reason, _ACTS[type(action)])
     )
@@ -165,7 +171,9 @@ def writes_notes(seen: Observation, policy: Policy) -> bool:
         policy: For the mode.
     """
     observes = seen.intent is Intent.WATCH and policy.mode is not Mode.ARMED
-    return not (observes or isinstance(seen.node.mark, Unreadable) or isinstance(seen.node.doubts, Unreadable))
+    return not (
+        observes or isinstance(seen.node.mark, Unreadable) or isinstance(seen.node.doubts, Unreadable)
+    )
 
 
 def command_to_resume(node: NodeView, reason: Reason) -> str:

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fencer.core.model import BOOT_IDS_KEPT, Binding, BindNode, Doubt, NodeView, Note, RecordDoubts, Unreadable
+from fencer.core.model import (
+    BOOT_IDS_KEPT,
+    Binding,
+    BindNode,
+    Doubt,
+    NodeView,
+    Note,
+    RecordDoubts,
+    Unreadable,
+)
 from fencer.core.wire import wire
 
 
@@ -19,7 +28,8 @@ class Kept:
     """All that one agent keeps.
 
     Attributes:
-        nodes: As the API last had them, reduced to what says which VM is which node, and what is written there.
+        nodes: As the API last had them, reduced to what says which VM is which node, and what is written
+            there.
         notes: What is not written on Nodes yet.
         utc: The API server's clock when it last answered, RFC 3339; empty: it never did.
     """
@@ -67,7 +77,7 @@ def with_action(note: Note | None, node: NodeView, action: BindNode | RecordDoub
 
 
 def standing(node: NodeView, note: Note | None) -> tuple[Doubt, ...]:
-    """Return the doubts that count: those of the Node; of one whose doubts cannot be read, those noted here."""
+    """Return the doubts that count: those of the Node; where they cannot be read, those noted here."""
     if not isinstance(node.doubts, Unreadable):
         return node.doubts
     return () if note is None else note.doubts
@@ -82,7 +92,7 @@ def laid_over(node: NodeView, note: Note) -> NodeView:
     """
     doubts = node.doubts
     if not isinstance(doubts, Unreadable):
-        doubts = (*doubts, *_missing(note.doubts, doubts))
+        doubts = (*doubts, *missing_doubts(note.doubts, doubts))
     return replace(node, binding=_bound(node, note), doubts=doubts)
 
 
@@ -90,11 +100,28 @@ def still_unwritten(node: NodeView, note: Note) -> Note | None:
     """Return what of a note is not on the Node as it was read; None: all of it is there."""
     doubts = note.doubts
     if not isinstance(node.doubts, Unreadable):
-        doubts = _missing(doubts, node.doubts)
+        doubts = missing_doubts(doubts, node.doubts)
     binding = None if _bound(node, note) == node.binding else note.binding
     instead_of = None if binding is None else note.instead_of
     left = replace(note, doubts=doubts, binding=binding, instead_of=instead_of)
     return left if doubts or binding is not None else None
+
+
+def merged(older: Note, newer: Note) -> Note:
+    """Return one note out of two of the same node, neither of which is on the Node yet."""
+    first = older if older.binding is not None else newer
+    return replace(
+        newer,
+        doubts=(*older.doubts, *missing_doubts(newer.doubts, older.doubts)),
+        binding=newer.binding or older.binding,
+        instead_of=first.instead_of,
+    )
+
+
+def missing_doubts(doubts: Sequence[Doubt], written: Sequence[Doubt]) -> tuple[Doubt, ...]:
+    """Return the doubts that nobody has written: what another agent has found out, too, is not new."""
+    said = {(doubt.kind, doubt.guest, doubt.witness) for doubt in written}
+    return tuple(doubt for doubt in doubts if (doubt.kind, doubt.guest, doubt.witness) not in said)
 
 
 def must_outlive(note: Note) -> bool:
@@ -103,12 +130,6 @@ def must_outlive(note: Note) -> bool:
     A node that was never bound to a guest is fenced by no agent: its first binding may be lost.
     """
     return bool(note.doubts) or note.instead_of is not None
-
-
-def _missing(doubts: Sequence[Doubt], written: Sequence[Doubt]) -> tuple[Doubt, ...]:
-    """Return the doubts that nobody has written: what another agent has found out, too, is not new."""
-    said = {(doubt.kind, doubt.guest, doubt.witness) for doubt in written}
-    return tuple(doubt for doubt in doubts if (doubt.kind, doubt.guest, doubt.witness) not in said)
 
 
 def _bound(node: NodeView, note: Note) -> Binding | Unreadable | None:

@@ -64,11 +64,14 @@ class Stage(StrEnum):
 APPROACH: Rungs = (("silent", fence.silent), ("unmarked", fence.unmarked), ("proven", fence.proven))
 """From a node that falls silent to its guest."""
 
+NOTES_FIRST = ("notes first", consent.notes_first)
+"""Before anything is given away, and before a guest is ended or started."""
+
 WORTH_IT: Rungs = (
     ("needed", fence.needed),
     ("unreserved", consent.unreserved),
     ("brake", consent.braked),
-    ("notes first", consent.notes_first),
+    NOTES_FIRST,
 )
 """Asked before anything that costs calls: otherwise every node with nothing to do would cost them in every
 pass, and keep the others waiting."""
@@ -125,7 +128,7 @@ CLEAR = acting(
         *SEEN,
         ("left", recover.left),
         ("not given up", consent.not_given_up),
-        ("notes first", consent.notes_first),
+        NOTES_FIRST,
         *SHOWN,
     ),
     recover.clear,
@@ -174,6 +177,8 @@ STOP_OLD_MEMORY = acting(
         ("power rights", consent.may_power),
         ("holder", holder),
         ("quorum", consent.quorate_without),
+        ("unreserved", consent.unreserved),
+        NOTES_FIRST,
         ("looked closely", proof.looked_closely),
     ),
     recover.stop_again,
@@ -202,6 +207,7 @@ CUT = Ladder(
         ("power rights", consent.may_power),
         ("quorum", consent.quorate_without),
         ("hanging", shutdown.hanging),
+        NOTES_FIRST,
         ("looked closely", proof.looked_closely),
     ),
     shutdown.cut,
@@ -216,7 +222,7 @@ UP: Rungs = (
     ("not started", start.not_started),
     ("settled", proof.settled),
 )
-POWER_ON = Ladder((("unfenced", start.unfenced), *UP), start.power_on)
+POWER_ON = Ladder((("unfenced", start.unfenced), *UP, NOTES_FIRST), start.power_on)
 CLEAR_AND_START = Ladder((*UP, *CLEAR.rungs), recover.clear)
 """A fenced node: what is left is cleared first, by the same proof."""
 WELCOME = Ladder(

@@ -20,7 +20,7 @@ class Learned:
     """What follows from what was seen, before anybody decides.
 
     Attributes:
-        notes: What has to be written on the Node, where it is not.
+        notes: What has to be written on the Node, where it is not, in this order.
         look: Whether a live look is due: two leases after an off reading prove that it is wrong (D1).
     """
 
@@ -43,8 +43,9 @@ def learn(seen: Observation, policy: Policy) -> Learned:
             binding = stands
         if doubts is None and seen.note.doubts:
             doubts = standing(seen.node, seen.note)
-    bound = () if binding is None else (BindNode(binding),)
-    return Learned((*bound, *(() if doubts is None else (RecordDoubts(doubts),))), look)
+    # Doubts come first: once the node is bound elsewhere, nothing tells any more that it left this place.
+    doubted = () if doubts is None else (RecordDoubts(doubts),)
+    return Learned((*doubted, *(() if binding is None else (BindNode(binding),))), look)
 
 
 def _binding(seen: Observation, policy: Policy) -> Binding | None:
@@ -56,4 +57,3 @@ def _binding(seen: Observation, policy: Policy) -> Binding | None:
         return None
     alive = not seen.node.fenced and fence.heard(subject[0], policy)
     return (identity.new_binding(subject[0]) if alive else None) or identity.moved_binding(seen)
-

@@ -171,9 +171,9 @@ class Executor:
     def _note(
         self, observation: Observation, action: BindNode | RecordDoubts, write: Callable[[], None]
     ) -> bool:
-        """Take a note, and write it on the Node as soon as that is possible: now, if it may be written at all.
+        """Take a note, and write it on the Node, if it may be written there.
 
-        Until then it counts, and lies on this agent's disk.
+        Until it is there it counts all the same, and lies on this agent's disk.
 
         Returns:
             It was written.

@@ -1,8 +1,8 @@
 """The keeper: what was seen lies on this agent's own disk until it is on the Nodes.
 
 It also keeps which nodes there are, so that an agent that is started while the API server is away goes on
-learning. A disk that hangs or refuses holds nothing up: what is seen goes to the Node all the same, and an agent
-that could write it nowhere fences nothing while it lives (C10).
+learning. A disk that hangs or refuses holds nothing up: what is seen goes to the Node all the same, and an
+agent that could write it nowhere fences nothing while it lives (C10).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from fencer.core.kept import Kept, reduced
 from fencer.core.model import NodeView
-from fencer.errors import FencerError, HypervisorError
+from fencer.errors import FencerError, HypervisorUnreachable
 from fencer.ports import StateStore
 from fencer.runtime.notebook import Notebook
 from fencer.runtime.world import World
@@ -46,22 +46,38 @@ class Keeper:
         self._last = Kept()
         self._loaded = self._confirmed = self._store is None
         self._next_s = float("-inf")
-        self._trouble = ""
+        self._trouble: dict[str, str] = {}
+        """What is not done with the file, and why."""
+
+    @property
+    def unread(self) -> str:
+        """Why it is not known what this agent has noted before; empty: it is, and it was this agent's."""
+        return next((self._trouble.get(done, f"{STATE}: not {done} yet") for done in self._due), "")
+
+    @property
+    def _due(self) -> tuple[str, ...]:
+        return (*(("read",) * (not self._loaded)), *(("confirmed",) * (not self._confirmed)))
 
     def begin(self) -> None:
-        """Go on with what the process before this one has kept; once."""
+        """Go on with what the process before this one has kept.
+
+        Until that can be read it is tried again and again, and nothing is written over it. What was damaged
+        is set aside at the first try.
+        """
         if self._loaded or self._store is None:
             return
-        self._loaded = True
-        kept = self._ask(self._store.load)
-        if kept is not None:
-            self._last, self.nodes, self.utc = kept, kept.nodes, kept.utc
-            self._notes.take_over(kept.notes)
+        kept = self._ask("read", self._store.load)
+        if kept is None:
+            return
+        self._loaded, self._last = True, kept
+        self._notes.take_over(kept.notes)
+        if not self.utc:  # the API server has told nothing newer
+            self.nodes, self.utc = kept.nodes, kept.utc
 
     def answered(self, views: Iterable[NodeView], utc: str) -> None:
         """Take note of all nodes, as the API has them; what was kept must be of this cluster."""
         self.nodes, self.utc = tuple(views), utc
-        if self._store is None:
+        if self._store is None or not self._loaded:
             return
         if not self._confirmed:
             self._confirm(self._store)
@@ -73,17 +89,17 @@ class Keeper:
                 self._save(self._store, kept)
 
     def _confirm(self, store: StateStore) -> None:
-        confirmed = self._ask(store.confirm)
+        confirmed = self._ask("confirmed", store.confirm)
         self._confirmed = confirmed is not None
         if confirmed is False:
             self._last = Kept()
             self._notes.tear_out()
-            text = "what was kept on this disk is not of this cluster's agents: it is not believed, and set aside"
+            text = "what is on this disk was not kept by an agent of this cluster: it is set aside"
             self._world.reporter.said(f"{STATE}: {text}", warning=True)
 
     def save_notes(self) -> None:
         """Write what is noted, if that is not on the disk yet. Whether that works or not, it counts."""
-        if self._store is not None and self._notes.notes != self._last.notes:
+        if self._store is not None and self._loaded and self._notes.notes != self._last.notes:
             self._save(self._store, self._kept())
 
     def _kept(self) -> Kept:
@@ -94,20 +110,28 @@ class Keeper:
             store.save(kept)
             return True
 
-        if self._ask(save):
+        if self._ask("written", save):
             self._last = kept
 
-    def _ask(self, call: Callable[[], T]) -> T | None:
-        """Ask the disk; say once what is wrong with it."""
+    def _ask(self, done: str, call: Callable[[], T]) -> T | None:
+        """Ask the disk; say once what is wrong with it.
+
+        Args:
+            done: What the call does with the state file.
+            call: Asks.
+
+        Returns:
+            None: it hangs, or refuses.
+        """
         try:
             found = self._world.asker.ask(STATE, call, PATIENCE_S)
         except FencerError as error:
-            if not self._trouble:
-                text = f"no answer within {PATIENCE_S:g} s" if isinstance(error, HypervisorError) else str(error)
-                self._world.reporter.said(f"{STATE}: {text}", warning=True)
-            self._trouble = str(error)
+            hangs = isinstance(error, HypervisorUnreachable)
+            text = f"{STATE}: " + (f"not {done} within {PATIENCE_S:g} s" if hangs else str(error))
+            if done not in self._trouble:
+                self._world.reporter.said(text, warning=True)
+            self._trouble[done] = text
             return None
-        if self._trouble:
-            self._world.reporter.said(f"{STATE}: it can be used again", warning=False)
-        self._trouble = ""
+        if self._trouble.pop(done, None):
+            self._world.reporter.said(f"{STATE}: it is {done} again", warning=False)
         return found

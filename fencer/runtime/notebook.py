@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from fencer.core.kept import laid_over, still_unwritten, with_action
+from fencer.core.kept import laid_over, merged, missing_doubts, still_unwritten, with_action
 from fencer.core.model import BindNode, Doubt, NodeView, Note, RecordDoubts, Unreadable
 from fencer.runtime.names import Names
 
@@ -40,7 +40,9 @@ class Notebook:
 
     def take_over(self, notes: Iterable[Note]) -> None:
         """Go on with the notes of the process before this one."""
-        self._notes = {note.uid: note for note in notes} | self._notes
+        for note in notes:
+            since = self._notes.get(note.uid)
+            self._notes[note.uid] = note if since is None else merged(note, since)
         self._read.clear()
 
     def tear_out(self) -> None:
@@ -65,7 +67,9 @@ class Notebook:
             noted = () if before is None else before.doubts
             stood = () if isinstance(node.doubts, Unreadable) else node.doubts
             over = (doubt for doubt in stood if doubt not in action.doubts and doubt not in noted)
-            self._ended[node.uid] = self._ended.get(node.uid, frozenset()).union(over)
+            # One that is found out again has not ended any more: the Node already has it.
+            ended = missing_doubts(tuple(self._ended.get(node.uid, ())), action.doubts)
+            self._ended[node.uid] = frozenset((*ended, *over))
         self._put(node.uid, self._names.note(note))
         return note
 
@@ -124,10 +128,17 @@ class Notebook:
         return laid
 
     def keep(self, uids: Collection[str], unread: Collection[str] = ()) -> None:
-        """Forget all other nodes; what is noted of one whose Node cannot be read, by its name, stays."""
-        for uid in [uid for uid, note in self._notes.items() if uid not in uids and note.node not in unread]:
-            del self._notes[uid]
-        for forgotten in (self._ended.keys() | self._read.keys()) - uids:
+        """Forget all other nodes; what is noted of one whose Node cannot be read, by its name, stays.
+
+        It cannot be written there now, and so keeps no other node from being fenced.
+        """
+        lost = [uid for uid in self._notes if uid not in uids]
+        for uid in lost:
+            if self._notes[uid].node in unread:
+                self._tried.add(uid)
+            else:
+                del self._notes[uid]
+        for forgotten in (self._ended.keys() | self._read.keys()).difference(uids):
             self._ended.pop(forgotten, None)
             self._read.pop(forgotten, None)
         self._tried &= self._notes.keys()

@@ -122,7 +122,8 @@ TEXTS: dict[Reason, Text] = {
         "the same done by hand, or `mode: armed` before a node dies",
     ),
     Reason.NOTES_FIRST: Text(
-        "what agents saw has to be written on the Nodes first", "a few seconds in which the API server answers"
+        "what agents saw has to be written on the Nodes first",
+        "a few seconds in which the API server answers",
     ),
     Reason.NO_POWER_RIGHTS: Text("fencer may not stop its guest", "the guest in the endpoint's `power:`"),
     Reason.POWER_WINDOW: Text("another guest was stopped a moment ago", "the power window to pass"),

@@ -93,6 +93,7 @@ ANSWERS = {
             Reason.NODE_RESERVED,
             Reason.GIVEN_UP,
             Reason.OBSERVE_MODE,
+            Reason.NOTES_FIRST,
         },
     ),
     "its turn comes, or it is tried again": (

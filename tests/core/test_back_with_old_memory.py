@@ -12,11 +12,13 @@ from fencer.core.model import (
     BindNode,
     Candidate,
     Cordon,
+    Doubted,
     GuestHistory,
     Intent,
     Outcome,
     PowerState,
     Reason,
+    RecordDoubts,
     ShutdownGuest,
     StopGuest,
     Unreadable,
@@ -25,6 +27,7 @@ from fencer.core.model import (
     Via,
 )
 from fencer.core.policy import Mode, ResumedGuest
+from fencer.core.recover import known_boot_heard
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -34,6 +37,7 @@ from tests.core.build import (
     NOW_S,
     POD,
     TAINT,
+    doubt,
     evidence,
     fenced,
     healthy,
@@ -213,10 +217,17 @@ class TestNobodyTells:
     def test_and_never_by_who_only_observes(self):
         assert decide(self.cordoned(), replace(ARMED, mode=Mode.OBSERVE)).actions == ()
 
-    def test_a_node_that_is_left_alone_is_not_looked_at_for_doubts(self):
-        saved = in_state(PowerState.SAVED, node=node(excluded_by="the annotation fencer.dev/exclude"))
-        decision = decide(saved, ARMED)
-        assert (decision.reason, decision.actions, decision.look) == (Reason.NODE_EXCLUDED, (), False)
+    def test_of_a_node_that_is_left_alone_doubts_are_noted_and_nothing_else_is_done(self):
+        left_alone = node(excluded_by="the annotation fencer.dev/exclude")
+        decision = decide(in_state(PowerState.SAVED, node=left_alone), ARMED)
+        noted = (RecordDoubts((doubt(Doubted.SAVED),)),)
+        assert (decision.reason, decision.actions, decision.look) == (Reason.NODE_EXCLUDED, noted, False)
+
+    def test_it_is_looked_at_closely_where_only_that_tells_of_doubts(self):
+        left_alone = node(excluded_by="the annotation fencer.dev/exclude")
+        afar = evidence(PowerState.SAVED, conclusive=False)
+        decision = decide(in_state(PowerState.SAVED, node=left_alone, evidence=afar), ARMED)
+        assert (decision.reason, decision.actions, decision.look) == (Reason.NODE_EXCLUDED, (), True)
 
 
 class TestAskedToShutDown:
@@ -239,5 +250,6 @@ class TestAskedToShutDown:
 
 
 def test_a_mark_that_cannot_be_read_raises_no_alarm_of_old_memory():
-    broken = returned(node=replace(returned().node, mark=Unreadable("schema 9")))
+    broken = returned(node=replace(returned().node, mark=Unreadable("schema 9"), boot_id=BOOT))
+    assert known_boot_heard(returned(node=replace(broken.node, mark=MARK)), ARMED)
     assert decide(broken, ARMED).actions == ()

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.decide import decide
-from fencer.core.doubt import LOOK_EVERY_S, WORDS, believe, in_the_way, recorded
+from fencer.core.doubt import LOOK_EVERY_S, WORDS, believe, in_the_way
+from fencer.core.holds import writes_notes
 from fencer.core.host_power import by_host_power
 from fencer.core.model import (
     Candidate,
@@ -15,6 +16,7 @@ from fencer.core.model import (
     Heard,
     HostReading,
     Intent,
+    Note,
     PowerState,
     Proof,
     Reason,
@@ -326,15 +328,16 @@ class TestRecording:
         assert written(in_state(PowerState.SAVED), Policy()) == written(in_state(PowerState.SAVED), ARMED)
         assert written(in_state(PowerState.SAVED), Policy()) is not None
 
-    def test_what_cannot_be_read_is_not_written_over(self):
-        unreadable = in_state(PowerState.SAVED, node=node(doubts=Unreadable("schema 9")))
-        decision = decide(observation(), ARMED)
-        assert recorded(unreadable, decision) == decision
-
-    def test_what_cannot_be_read_is_left_alone(self):
+    def test_beside_what_cannot_be_read_is_noted_but_not_on_the_node(self):
         seen = in_state(PowerState.SAVED, node=node(doubts=Unreadable("schema 9")))
-        assert decide(seen, ARMED).actions == ()
-        assert decide(seen, ARMED).reason is Reason.DOUBTS_UNREADABLE
+        decision = decide(seen, ARMED)
+        assert (decision.reason, written(seen)) == (Reason.DOUBTS_UNREADABLE, (doubt(Doubted.SAVED),))
+        assert not writes_notes(seen, ARMED)
+
+    def test_it_is_noted_once_also_where_the_node_s_doubts_cannot_be_read(self):
+        noted = Note("k8s-2", "node-uid-2", doubts=(doubt(Doubted.SAVED),))
+        seen = in_state(PowerState.SAVED, node=node(doubts=Unreadable("schema 9")), note=noted)
+        assert written(seen) is None
 
     def test_a_guest_that_reads_off_while_its_node_is_heard_is_looked_at_now_and_then(self):
         off = healthy(evidence=OFF)

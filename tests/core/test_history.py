@@ -9,6 +9,7 @@ from fencer.core.history import (
     LEASE_DURATION_S,
     LeaseTrack,
     aged,
+    glimpse,
     listen,
     proven_running,
     remember,
@@ -315,3 +316,75 @@ class TestJudgements:
         assert not proven_running(told(OFF, OFF)[0], replace(seen, lease_renewals=6))
         assert not proven_running(GuestHistory(), seen)
         assert seen.boot_id == BOOT
+
+
+class TestGlimpse:
+    """What is read while nothing can be read of the node ends what it contradicts, and proves nothing."""
+
+    RAN = told(ON, ON)[0]
+    FELL = told(OFF, OFF, start=RAN)[0]
+
+    @pytest.mark.parametrize(
+        "reading",
+        [
+            None,
+            evidence(OFF, conclusive=False),
+            evidence(ON, guest=OTHER),
+            evidence(OFF, guest=OTHER),
+        ],
+        ids=["nothing", "from a cache", "another guest's", "another guest's end"],
+    )
+    def test_what_says_nothing_changes_nothing(self, reading):
+        for history in (self.RAN, self.FELL):
+            assert glimpse(history, reading) is history
+
+    def test_the_same_again_does_not_count(self):
+        assert glimpse(self.RAN, evidence(ON)) is self.RAN
+        assert glimpse(self.FELL, evidence(OFF)) is self.FELL
+        assert glimpse(self.FELL, evidence(PowerState.ABSENT, end_recorded=True)) is self.FELL
+
+    @pytest.mark.parametrize(
+        "reading",
+        [
+            evidence(ON),
+            evidence(PowerState.PAUSED),
+            evidence(PowerState.UNKNOWN),
+            evidence(PowerState.ABSENT),
+            evidence(OFF, incarnation="run-2"),
+        ],
+        ids=["running", "paused", "unknown", "absent", "another run"],
+    )
+    def test_a_run_of_off_readings_ends_with_any_other(self, reading):
+        seen = glimpse(self.FELL, reading)
+        assert seen == replace(self.FELL, run=None, ran_as=self.FELL.ran_as)
+        assert seen.running_seen, "it ran before that"
+
+    def test_that_it_ran_is_not_forgotten_with_the_run(self):
+        assert not self.RAN.running_seen
+        assert glimpse(self.RAN, evidence(OFF)) == replace(self.RAN, run=None, running_seen=True)
+        paused, _ = told(PowerState.PAUSED)
+        assert glimpse(paused, evidence(OFF)) == replace(paused, run=None)
+
+    def test_off_has_to_be_read_again_once_renewals_would_show_up(self):
+        seen = glimpse(glimpse(self.RAN, evidence(OFF)), evidence(OFF))
+        assert (seen.run, seen.off_s) == (None, self.RAN.off_s)
+
+    def test_where_it_runs_is_remembered(self):
+        """Off where it was is not its end then."""
+        there = replace(GUEST, host="lab2")
+        seen = glimpse(self.RAN, evidence(ON, guest=there))
+        assert seen == replace(self.RAN, ran_as=there)
+        assert glimpse(seen, evidence(ON, guest=there)) is seen
+        assert glimpse(self.FELL, evidence(ON, guest=there)).ran_as == there
+
+    def test_but_not_where_it_is_off(self):
+        there = replace(GUEST, host="lab2")
+        assert glimpse(self.RAN, evidence(OFF, guest=there)).ran_as == GUEST
+
+    def test_that_it_runs_proves_nothing(self):
+        bare = GuestHistory(guest=GUEST.key)
+        seen = glimpse(glimpse(bare, evidence(ON)), evidence(ON))
+        assert seen == replace(bare, ran_as=GUEST)
+
+    def test_a_guest_of_which_nothing_is_remembered_stays_so(self):
+        assert glimpse(GuestHistory(), evidence(ON)) == GuestHistory()

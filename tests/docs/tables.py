@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from fencer.core import ladders
+from fencer.core.holds import HOLDS, Act
 from fencer.core.ladders import LADDERS, Choice, Ladder, Row
 from fencer.core.model import PowerState
 from fencer.wording.reasons import NOTHING, TEXTS
@@ -44,6 +45,14 @@ def rungs() -> str:
         asked = ", ".join(rung for rung, _ in ladder.rungs)
         lines.append(f"| `{name}` | {asked} | `{_where(ladder.ending)}` |")
     return "\n".join(lines)
+
+
+def holds() -> str:
+    """Make the table of what holds fencer back, and from what."""
+    columns = ["hold", "for whom", *Act]
+    rows = [[hold.name, hold.whom, *(hold.may(act) for act in Act)] for hold in HOLDS]
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def written(text: str, heading: str) -> dict[str, str]:

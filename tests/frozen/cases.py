@@ -65,6 +65,7 @@ from tests.frozen.samples import (
     RESULTS,
     STATES,
     SUMMARIES,
+    UNREAD_OBSERVATION,
 )
 
 
@@ -416,6 +417,7 @@ ROWS = (
         for number, seen in enumerate((*OBSERVATIONS, BARE_OBSERVATION), start=1)
     ),
     Case("observation, noted", NOTED_OBSERVATION, write_seen, read_seen),
+    Case("observation, unread", UNREAD_OBSERVATION, write_seen, read_seen),
     *(
         Case(f"policy {number}", policy, policy_text, policy_from)
         for number, policy in enumerate(POLICIES, start=1)

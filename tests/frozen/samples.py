@@ -817,6 +817,8 @@ NOTED_OBSERVATION = replace(
     BARE_OBSERVATION, note=NOTES[0], unwritten=("unwritten-1", "unwritten-2"), answering_s=303.5
 )
 
+UNREAD_OBSERVATION = replace(BARE_OBSERVATION, unread="unread-1")
+
 STATES = (
     Kept(nodes=(NODES[0], NODES[1], NODE_WITHOUT_LEASE), notes=NOTES, utc="utc-1"),
     Kept(),
@@ -904,6 +906,7 @@ SUMMARIES = (
 # Every member of every enum, in the order of the frozen texts. A new member goes into a new entry:
 # "reasons, 0.2.0": (Reason.NEW,).
 ENUMS = {
+    "reasons, notes first": (Reason.NOTES_FIRST,),
     "power states": (
         PowerState.RUNNING,
         PowerState.PAUSED,

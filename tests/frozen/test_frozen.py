@@ -80,7 +80,7 @@ def parsed(text: str) -> Any:
         return text
 
 
-FROZEN_SO_FAR = (64376, "aeb89ac40f79babc22a1a84b14488450c0cee4e74573757bf615a04de6802720")
+FROZEN_SO_FAR = (68242, "b64b9030a153e1a4d0be8d5317db786f189572793b5ddbf22ecaa73ad4ae609b")
 """How many bytes of the file nobody may change any more, and their SHA-256. Raise both when you append."""
 
 

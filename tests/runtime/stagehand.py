@@ -66,6 +66,7 @@ class Stagehand:
         self.calls = []
         self.before = {}
         self.notes = Notebook()
+        self.state = None
         self.agent = self.new_agent()
 
     def new_agent(self, policy=None):
@@ -80,6 +81,7 @@ class Stagehand:
             clock=simulation.clock,
             reporter=self.notes,
             leases=simulation.leases,
+            state=self.state,
         )
         self.world = world
         self.agent = Agent(world, policy or self.policy, simulation.rules())

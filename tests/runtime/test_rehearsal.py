@@ -27,7 +27,7 @@ def test_it_binds_in_its_own_mind_and_says_so():
     assert isinstance(last(stage).observation.node.binding, Binding)
     assert stage.node().binding is None
     [text] = told(stage)
-    assert text.endswith("seen running while the lease advanced, in memory only (mode: observe)")
+    assert text.endswith("seen running while the lease advanced, only on this agent's disk")
 
 
 def test_it_says_what_it_would_do_and_does_nothing():
@@ -46,7 +46,7 @@ def test_a_saved_guest_is_doubted_in_mind_once_it_reads_stopped():
     stage = observing()
     stage.happen("save")
     stage.run(10)
-    assert any(text.startswith("noted, in memory only (mode: observe): ") for text in told(stage))
+    assert any(text.startswith("noted, only on this agent's disk: ") for text in told(stage))
     assert last(stage).observation.node.doubts
     assert stage.node().doubts == ()
     assert stage.written() == []
