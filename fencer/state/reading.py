@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from fencer.core.kept import Kept
 from fencer.core.text import printable
-from fencer.errors import StateError
+from fencer.errors import ClusterError, StateError
 from fencer.own_file import ForeignFileError, read_file
 from fencer.state.form import (
     LARGEST_BYTES,
@@ -23,6 +24,11 @@ from fencer.state.form import (
     unpack_signers,
 )
 from fencer.state.settings import key_file_of
+
+
+log = logging.getLogger(__name__)
+
+UNCOUNTED = "What the agent here has noted does not count for this command"
 
 
 class DamagedStateError(StateError):
@@ -109,9 +115,11 @@ def _newest(signers: tuple[Signer, ...]) -> Signer | None:
 
 
 class StateReader:
-    """Implements the port `fencer.ports.StateStore` for a command beside an agent: it reads, and never writes.
+    """Implements the port `fencer.ports.StateStore` for a command beside an agent. Reads, and changes nothing.
 
-    What the agent has noted then counts for the command, too. The agent may run meanwhile.
+    What the agent has noted then counts for the command, too. A command goes on without it: no method raises
+    an error, and what is wrong is logged once. So a state file that this user may not read keeps no node from
+    being shown as the agent judges it.
 
     Args:
         path: The agent's state file.
@@ -120,33 +128,43 @@ class StateReader:
 
     def __init__(self, path: Path, key: Callable[[], bytes]) -> None:
         self._path, self._key = path, key
-        self._signer: Signer | None = None
-        self._failed = False
+        self._warnings = set[str]()
 
     def load(self) -> Kept:
-        """See `StateStore.load`. Sets nothing aside.
+        """Return what the agent has kept; nothing, if that cannot be read, or another cluster's key signed it.
 
-        A command loads more than once. What cannot be read is an error the first time, and then nothing.
+        A command needs the API server anyway, so the cluster's key is asked for at once.
         """
-        self._signer = None
         try:
             found = read_state(self._path)
         except StateError as error:
-            if self._failed:
-                return Kept()
-            self._failed = True
-            raise StateError(
-                f"{error}. What the agent here has noted does not count for this command"
-            ) from error
-        if found.kept is None:
+            self._warn(str(error), UNCOUNTED)
             return Kept()
-        self._signer = found.signer
+        if found.kept is None or not self._is_ours(found.signer):
+            return Kept()
         return found.kept
 
     def confirm(self) -> bool:
-        """See `StateStore.confirm`. Sets nothing aside. A local key is trusted, as by `StateFile`."""
-        signer = self._signer
-        return signer is None or signer.local or derive_signer(self._key()) == signer
+        """Return True: `load` has found out."""
+        return True
 
     def save(self, kept: Kept) -> None:
         """Write nothing: the state is the agent's."""
+
+    def _is_ours(self, signer: Signer | None) -> bool:
+        """Whether this cluster's key signed it, or a local key, as `StateFile` has it."""
+        if signer is None or signer.local:
+            return True
+        try:
+            if derive_signer(self._key()) == signer:
+                return True
+        except ClusterError as error:
+            self._warn(f"{shown(self._path)}: cannot be verified: {error}", "It counts all the same")
+            return True
+        self._warn(f"{shown(self._path)}: is not signed with this cluster's key", UNCOUNTED)
+        return False
+
+    def _warn(self, text: str, then: str) -> None:
+        if text not in self._warnings:
+            self._warnings.add(text)
+            log.warning("%s. %s", text, then)

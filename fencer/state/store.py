@@ -97,7 +97,7 @@ class StateFile:
             if found.kept is None:
                 return Kept()
             self._loaded, self._on_disk = True, found.signer
-            if found.signer is not None and found.signer.local:
+            if self._is_local:
                 self._unconfirmed = found.kept
             return found.kept
 
@@ -110,29 +110,27 @@ class StateFile:
         A caller that has abandoned the first call still gets its answer from the next one.
         """
         try:
-            found: Signer | ClusterNotFound = derive_signer(self._key())
-        except ClusterNotFound as error:
-            found = error
+            signer = derive_signer(self._key())
+        except ClusterNotFound:
+            with self._lock:
+                if self._loaded and not self._is_local:
+                    raise
+                signer = self._signer if self._signer and self._is_local else _local_signer()
         with self._lock:
-            before = self._signer
-            local = before is not None and before.local
-            if isinstance(found, Signer):
-                signer = found
-            elif before is not None and local:
-                signer = before
-            elif self._loaded:
-                raise found
-            else:
-                signer = _local_signer()
+            before, was_local = self._signer, self._is_local
             self._signer, self._confirmed = signer, not signer.local
             if before is not None and before != signer:
-                if self._loaded and not local:
+                if self._loaded and not was_local:
                     self._disown()
                     return False
                 self._sign_again(signer)
             if self._confirmed:
                 self._unconfirmed = None
             return not self._disowned
+
+    @property
+    def _is_local(self) -> bool:
+        return self._signer is not None and self._signer.local
 
     def _disown(self) -> None:
         self._loaded, self._disowned, self._done = False, True, self._begun
@@ -146,7 +144,7 @@ class StateFile:
             try:
                 self._write(self._unconfirmed, signer)
             except StateError as error:
-                log.warning("%s. It is signed with another key until it is written again", error)
+                log.warning("%s. It is signed with another key until it is written again", str(error))
 
     def save(self, kept: Kept) -> None:
         """See `StateStore.save`."""
