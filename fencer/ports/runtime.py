@@ -55,7 +55,7 @@ class Recorder(Protocol):
 
 
 class StateStore(Protocol):
-    """Keeps what an agent has seen and could not write on Nodes yet, over its restarts. One agent writes it."""
+    """Keeps what an agent has seen and could not write on Nodes yet, over restarts. One agent writes it."""
 
     def load(self) -> Kept:
         """Return what was kept, as far as this disk alone can tell that it is ours. Asks nobody else.

@@ -25,7 +25,6 @@ from fencer.state.form import (
 )
 from fencer.state.settings import key_file_of
 
-
 log = logging.getLogger(__name__)
 
 UNCOUNTED = "What the agent here has noted does not count for this command"
@@ -115,7 +114,7 @@ def _newest(signers: tuple[Signer, ...]) -> Signer | None:
 
 
 class StateReader:
-    """Implements the port `fencer.ports.StateStore` for a command beside an agent. Reads, and changes nothing.
+    """Implements the port `fencer.ports.StateStore` for a command beside an agent: nothing is changed.
 
     What the agent has noted then counts for the command, too. A command goes on without it: no method raises
     an error, and what is wrong is logged once. So a state file that this user may not read keeps no node from
@@ -131,7 +130,7 @@ class StateReader:
         self._warnings = set[str]()
 
     def load(self) -> Kept:
-        """Return what the agent has kept; nothing, if that cannot be read, or another cluster's key signed it.
+        """Return what the agent has kept; nothing, if it cannot be read or another cluster's key signed it.
 
         A command needs the API server anyway, so the cluster's key is asked for at once.
         """

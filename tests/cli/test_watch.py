@@ -227,7 +227,7 @@ def test_the_state_is_kept_but_not_in_a_dry_run(tmp_path, words, built):
             asked.append(config.policy.mode)
             return StateFile(tmp_path / "state.jsonl", lambda: b"the key of a cluster, 32 bytes..")
 
-        def state_reader(self, config, cluster):
+        def state_reader(self, _config, _cluster):
             return Unread()
 
     lab = Keeping()

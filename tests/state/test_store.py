@@ -68,6 +68,11 @@ def kept_by(path, key=ours, kept=KEPT):
     state(path, key).save(kept)
 
 
+def open_files():
+    """Return how many files this process has open."""
+    return len([*Path("/proc/self/fd").iterdir()])
+
+
 def in_folder(path):
     """Return the names of all files there but the lock, which is empty."""
     lock = lock_file_of(path)
@@ -335,7 +340,7 @@ def save_until(path, key, dies_at):
     def rename(one, other):
         if next(renames) == dies_at:
             os._exit(9)
-        return os.rename(one, other)
+        return one.rename(other)
 
     Path.replace = rename
     agent = state(path, key)
@@ -434,7 +439,7 @@ def test_what_the_first_agent_wrote_meanwhile_is_not_overwritten(path):
     first.save(KEPT)
     del first
     for _ in range(2):
-        with pytest.raises(StateError, match="has written it since this one read it. Restart this agent"):
+        with pytest.raises(StateError, match=r"has written it since this one read it. Restart this agent"):
             second.save(LATER)
     assert state(path).load() == KEPT
     assert second.load() == KEPT, "as a restart does"
@@ -448,7 +453,7 @@ def test_the_second_agent_sets_nothing_aside(path, caplog):
     first.load()
     path.write_bytes(b"")
     second = state(path)
-    with pytest.raises(StateError, match="It is left alone: .* another agent on this machine uses it"):
+    with pytest.raises(StateError, match=r"It is left alone: .* another agent on this machine uses it"):
         second.load()
     with pytest.raises(StateError, match="It is not overwritten"):
         second.save(LATER)
@@ -468,7 +473,7 @@ def hold(path, telling, words):
     agent.save(KEPT)
     os.write(telling, b".")
     if words:
-        os.execv(words[0], words)
+        os.execv(words[0], words)  # noqa: S606 - as a reload does
     time.sleep(600)
 
 
@@ -516,19 +521,19 @@ def test_a_file_system_without_locks_is_no_place_to_write(path, monkeypatch):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     with pytest.raises(StateError, match="cannot be locked: No locks available"):
         kept_by(path)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_files() == before
 
 
 def test_a_lock_is_released_with_what_holds_it(path):
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     agent = state(path)
     agent.load()
-    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert open_files() == before + 1
     del agent
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_files() == before
     FileLock(lock_file_of(path)).release()  # which does not hold it
 
 
