@@ -181,7 +181,7 @@ class Agent:
     def _learn_without_nodes(self) -> None:
         """Learn from what was swept, although the API server does not answer: it is written there later."""
         scene = self.observer.glimpse()
-        unsure = [node for node in scene.nodes.values() if self._note_only(scene, node).look]
+        unsure = [node for node in self.observer.in_question(scene) if self._note_only(scene, node).look]
         node = self.observer.glimpse_closer(scene, unsure)
         if node is not None:
             self._note_only(scene, node)
