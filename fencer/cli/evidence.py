@@ -175,7 +175,7 @@ def read(wiring: Wiring, path: Path) -> Evidence:
     files = {Path(name) for name in redacted.files}
     try:
         config = wiring.load(path)
-        files.update(wiring.secrets(config), config.keys)
+        files.update(wiring.secrets(config), config.optional_secrets)
     except ConfigError as error:
         # That of a file that could not be parsed may repeat anything that stands in it.
         refused = wrong or error

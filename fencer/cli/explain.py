@@ -25,8 +25,8 @@ from fencer.wording.requests import standing
 from fencer.wording.ways_out import what_helps
 
 UNSEEN = (
-    "Only what an agent saw counts. If this VM was saved or moved away while no agent looked, its hypervisor may "
-    "call it off although its memory lives on: then `fencer pause {node}` keeps fencer from it."
+    "Only what an agent saw counts. If this VM was saved or moved away while no agent looked, its hypervisor "
+    "may call it off although its memory lives on: then `fencer pause {node}` keeps fencer from it."
 )
 """Said of a VM that reads off: nobody can know what happened while nobody looked."""
 

@@ -121,7 +121,8 @@ def watch(
         reporter = SeveralReporters(*_reporters(parts, policy.mode, kept.journal), *page.reporters)
         part = shown.enter_context(elected(wiring, parts, policy, by, reporter))
         told = () if once or dry_run else shown.enter_context(notified(wiring, parts, part.election))
-        world = parts.world(reporter, kept.journal, part.election)
+        state = None if dry_run else wiring.state_store(parts.config, parts.cluster)
+        world = replace(parts.world(reporter, kept.journal, part.election), state=state)
         agent = Agent(world, policy, parts.rules, by)
         at_home = HomeWatch(
             wiring.home(),

@@ -40,7 +40,7 @@ from fencer.config.settings import (
 from fencer.core.done import Done
 from fencer.core.identity import Rules
 from fencer.core.model import Decision, Deed, NodeView
-from fencer.core.policy import Policy, Remediation
+from fencer.core.policy import Mode, Policy, Remediation
 from fencer.core.text import printable
 from fencer.errors import ClusterNotFound, ClusterUnreachable, ConfigError, HypervisorProtocol
 from fencer.hosts.settings import FenceAgentSettings
@@ -60,9 +60,10 @@ from fencer.ports import (
     Recorder,
     Reporter,
     Requests,
+    StateStore,
     Surveyor,
 )
-from fencer.preflight.facts import JournalFacts, ReceiverFacts
+from fencer.preflight.facts import JournalFacts, ReceiverFacts, StateFacts
 from fencer.preflight.home import Home, read_home
 from fencer.reporting.log import PlainFormatter
 from fencer.runtime import hookserver
@@ -308,6 +309,30 @@ class Wiring:
         from fencer.cli.journal_facts import inspect_journal  # noqa: PLC0415 - SQLite and pydantic
 
         return inspect_journal(file)
+
+    def state_store(self, config: Config, cluster: Cluster) -> StateStore | None:
+        """Build what keeps an agent's state; None: the configuration names no place for it.
+
+        An agent that only observes signs it with the key that there is, and creates none.
+
+        Args:
+            config: The configuration.
+            cluster: As `cluster` builds it: it reads the key.
+        """
+        if config.state_file is None:
+            return None
+        from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - the client is heavy
+        from fencer.state.store import StateFile  # noqa: PLC0415 - pydantic
+
+        assert isinstance(cluster, KubernetesCluster)  # noqa: S101 - see `cluster`
+        key = partial(cluster.signing_key, create=config.policy.mode is Mode.ARMED)
+        return StateFile(config.state_file, key, self.wall)
+
+    def inspect_state(self, file: Path) -> StateFacts:
+        """Return what there is of an agent's state."""
+        from fencer.cli.state_facts import inspect_state  # noqa: PLC0415 - pydantic
+
+        return inspect_state(file)
 
     def receiver(self, written: ReceiverSettings, source: str, page_url: str) -> Receiver:
         """Build what sends messages to one receiver; nobody is asked yet.

@@ -46,6 +46,22 @@ class ClusterKey:
             self._key = self._key or self._read()
             return self._key or self._nobodys
 
+    def existing(self) -> bytes:
+        """Return the key that there is. Creates nothing.
+
+        Raises:
+            ClusterNotFound: there is none yet.
+            ClusterDenied: we may not read it.
+            ClusterUnreachable, ClusterProtocol.
+        """
+        with self._lock:
+            self._key = self._key or self._read()
+            if self._key is None:
+                raise ClusterNotFound(
+                    f"no secret {NAMESPACE}/{NAME} yet: the first agent that is armed creates it"
+                )
+            return self._key
+
     def to_write(self) -> bytes:
         """Return the key, made if there is none.
 

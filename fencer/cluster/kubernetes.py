@@ -82,6 +82,19 @@ class KubernetesCluster:
         missing = [str(right) for right in RIGHTS if not granted(self._api, right)]
         return missing or self._key.missing()
 
+    def signing_key(self, *, create: bool) -> bytes:
+        """Return the key with which fencer signs in this cluster.
+
+        Args:
+            create: Create it if there is none yet.
+
+        Raises:
+            ClusterNotFound: there is none yet, and it may not be created; or nothing was set up.
+            ClusterDenied: we may not read it, or not create it.
+            ClusterUnreachable, ClusterProtocol.
+        """
+        return self._key.to_write() if create else self._key.existing()
+
     def missing_lesser_rights(self) -> list[str]:
         """See `Cluster.missing_lesser_rights`."""
         return [str(right) for right in LESSER_RIGHTS if not granted(self._api, right)]

@@ -19,6 +19,7 @@ from fencer.config.settings import (
     HookSettings,
     JournalSettings,
     usual_journal,
+    usual_state,
     usual_told,
 )
 from fencer.config.web_section import WebSection
@@ -86,7 +87,7 @@ def check(document: Document) -> Loaded:
         ) from None
     if problems := (*document.problems, *contradictions(document, frozenset())):
         raise refusal(document.name, problems)
-    file = _with_told(_with_journal(file, Path(document.name)), Path(document.name))
+    file = _with_files(file, Path(document.name))
     return Loaded(_config(file), document, file)
 
 
@@ -115,23 +116,24 @@ def _config(file: File) -> Config:
         nodes=MappingProxyType(nodes),
         hook=HookSettings(file.hook.pre_stop, file.hook.budget_s) if file.hook else HookSettings(),
         journal=_journal(file.journal or JournalSection()),
+        state_file=Path(file.state_file) if file.state_file else None,
         notify=(file.notify or NotifySection()).settings(),
         web=(file.web or WebSection()).settings(),
     )
 
 
-def _with_journal(file: File, path: Path) -> File:
-    """Say where the journal is, if the file does not: that depends on where the file is."""
-    written = file.journal or JournalSection()
-    where = {"file": written.file or str(usual_journal(path))}
-    return file.model_copy(update={"journal": written.model_copy(update=where)})
-
-
-def _with_told(file: File, path: Path) -> File:
-    """Say where what was told is kept, if the file does not."""
-    written = file.notify or NotifySection()
-    where = {"told_file": written.told_file or str(usual_told(path))}
-    return file.model_copy(update={"notify": written.model_copy(update=where)})
+def _with_files(file: File, path: Path) -> File:
+    """Name fencer's own files where the configuration does not: their places depend on its own."""
+    journal, notify = file.journal or JournalSection(), file.notify or NotifySection()
+    own_journal = {"file": journal.file or str(usual_journal(path))}
+    own_told = {"told_file": notify.told_file or str(usual_told(path))}
+    return file.model_copy(
+        update={
+            "journal": journal.model_copy(update=own_journal),
+            "state_file": file.state_file or str(usual_state(path)),
+            "notify": notify.model_copy(update=own_told),
+        }
+    )
 
 
 def _journal(written: JournalSection) -> JournalSettings | None:

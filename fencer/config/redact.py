@@ -283,6 +283,7 @@ FILE: dict[str, Any] = {
     ],
     "hook": {"pre_stop": _word_of(PreStop), "budget_s": _number},
     "journal": {"enabled": _number, "file": _PATH, "keep_days": _number, "max_mb": _number},
+    "state_file": _PATH,
     "notify": {
         "receivers": [_RECEIVER],
         "source": _NAME,

@@ -372,6 +372,14 @@ class File(Section):
         JournalSection | None,
         key("What is kept of what fencer saw and did.", example={"keep_days": 90}),
     ] = None
+    state_file: Annotated[
+        AbsolutePath | None,
+        key(
+            "Where `fencer watch` keeps what it has seen and not yet written on Nodes, over a restart; on a "
+            "local disk, for one agent alone. Absent: beside the journal's usual place.",
+            example="/srv/fencer/state.jsonl",
+        ),
+    ] = None
     notify: Annotated[
         NotifySection | None,
         key("Who is told without asking.", example={"receivers": [{"name": "mail", "type": "mail"}]}),

@@ -21,6 +21,7 @@ from fencer.hypervisors.libvirt.settings import LibvirtSettings
 from fencer.hypervisors.proxmox.settings import ProxmoxSettings
 from fencer.hypervisors.virtualbox.settings import VirtualBoxSettings
 from fencer.notify.settings import NotifySettings
+from fencer.state.settings import key_file_of
 from fencer.web.settings import WebSettings
 
 
@@ -239,6 +240,15 @@ def usual_told(configuration: Path) -> Path:
     return _usual(configuration, "notified.json")
 
 
+def usual_state(configuration: Path) -> Path:
+    """Return where an agent keeps its state, if the configuration does not say: beside the journal.
+
+    Args:
+        configuration: Where that is.
+    """
+    return _usual(configuration, "state.jsonl")
+
+
 def _usual(configuration: Path, name: str) -> Path:
     ours, state = OURS
     if configuration.absolute().parent != ours:
@@ -275,6 +285,7 @@ class Config:
             endpoint exists; a UUID is in lower case.
         hook: What hookscripts may ask for.
         journal: Where the journal is; None: none is kept.
+        state_file: Where an agent keeps its state; None: nowhere, as no configuration says.
         notify: Who is told without asking.
         web: Where metrics, health and the status page are; None: nowhere.
     """
@@ -285,6 +296,7 @@ class Config:
     nodes: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     hook: HookSettings = field(default_factory=HookSettings)
     journal: JournalSettings | None = None
+    state_file: Path | None = None
     notify: NotifySettings = field(default_factory=NotifySettings)
     web: WebSettings | None = None
 
@@ -302,6 +314,11 @@ class Config:
     def keys(self) -> tuple[Path, ...]:
         """Further files with credentials that ways to hypervisors name; none of them has to exist."""
         return tuple(dict.fromkeys(path for one in self.endpoints for path in one.keys))
+
+    @property
+    def optional_secrets(self) -> tuple[Path, ...]:
+        """All files with credentials that do not have to exist: `keys`, and the one that signs the state."""
+        return self.keys if self.state_file is None else (*self.keys, key_file_of(self.state_file))
 
     @property
     def unauthenticated(self) -> dict[str, str]:

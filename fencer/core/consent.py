@@ -179,6 +179,9 @@ def notes_first(subject: Subject, policy: Policy) -> Answer:
         told = f"what was seen of {names} is not written on its Node yet"
         needs = "that written, which is tried again in every pass"
         return Objection(verdict, Reason.NOTES_FIRST, told, needs, policy.poll_s)
+    if seen.unread and seen.intent is Intent.WATCH:
+        needs = "that file, or its removal by a person, who knows that nothing was noted in it"
+        return Objection(verdict, Reason.NOTES_FIRST, seen.unread, needs, policy.poll_s)
     left_s = others_s - seen.answering_s
     if seen.intent is Intent.WATCH and left_s > 0:
         told = f"the API server has been answering again for {age(seen.answering_s)}"

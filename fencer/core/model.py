@@ -900,7 +900,7 @@ class StopFailed:
     "node candidates evidence history fleet intent now_s utc rivals claimed_by bound_reading taken_by "
     "unanswered evidence_error last_state others fenced_guest pods attachments kept_volumes kept_unread "
     "close killed stop_failed stopped_as asked_s looked_s tenure call word incident by note unwritten "
-    "answering_s"
+    "answering_s unread"
 )
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -948,6 +948,7 @@ class Observation:
         unwritten: Names of nodes whose notes this agent has to write before it gives anything away.
         answering_s: For how long the API server has been answering again, after a time in which it did not;
             infinity: there was no such time.
+        unread: Why it is not known what this agent has noted before it was started; empty: it is.
     """
 
     node: NodeView
@@ -985,6 +986,7 @@ class Observation:
     note: Note | None = None
     unwritten: tuple[str, ...] = ()
     answering_s: float = float("inf")
+    unread: str = ""
 
 
 @wire("name outcome seen needs")

@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from fencer.core.text import printable
 from fencer.errors import ToldError
 from fencer.notify.past import Past, pack
 from fencer.notify.told_file import DamagedError, ForeignError, read, write
+from fencer.own_file import set_aside
 
 log = logging.getLogger(__name__)
 
@@ -127,11 +128,8 @@ class Told:
         return ours
 
     def _set_aside(self, why: ToldError) -> bool:
-        aside = self._path.with_name(
-            f"{self._path.name}.damaged-{self._utc().astimezone(UTC):%Y%m%dT%H%M%SZ}"
-        )
         try:
-            self._path.rename(aside)
+            aside = set_aside(self._path, self._utc())
         except OSError as error:
             log.warning("%s, and cannot be set aside: %s", why, error.strerror)
             return False

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
-from contextlib import suppress
 from pathlib import Path
 
 from fencer.core.text import printable
 from fencer.errors import ToldError
 from fencer.notify.past import MAGIC, Past, unpack
+from fencer.own_file import ForeignFileError, LinkedFileError, read_file, replace_file
 
 LARGEST_BYTES = 16 * 2**20
 """No file of ours is larger: 1,000 incidents, with texts of 4,000 characters."""
@@ -37,25 +34,13 @@ def read(path: Path) -> Past:
     """
     shown = printable(str(path))
     try:
-        # Not to be held up by a pipe that nobody writes to.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return Past()
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise ForeignError(
-                f"{shown}: is a link, and not followed. Set notify.told_file to the file itself"
-            ) from error
-        raise ToldError(f"{shown}: cannot be read: {error.strerror}") from error
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ForeignError(f"{shown}: is no file. Name another one as notify.told_file")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            content = file.read(LARGEST_BYTES + 1)
+        content = read_file(path, LARGEST_BYTES + 1)
+    except LinkedFileError as error:
+        raise ForeignError(f"{shown}: {error}. Set notify.told_file to the file itself") from error
+    except ForeignFileError as error:
+        raise ForeignError(f"{shown}: {error}. Name another one as notify.told_file") from error
     except OSError as error:
         raise ToldError(f"{shown}: cannot be read: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
     if not content:
         return Past()
     if not content.startswith(MAGIC.encode()):
@@ -71,36 +56,10 @@ def read(path: Path) -> Past:
 def write(path: Path, text: str) -> None:
     """Replace the file as a whole: a crash leaves the old one or the new one.
 
-    It is for its owner alone; root makes it the folder's owner's, as whom an agent may run.
-
     Raises:
         ToldError: it could not be written.
     """
-    new = path.with_name(f"{path.name}.new")
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):
-            new.unlink()  # of a crash, or planted: never written through
-        descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            if os.geteuid() == 0:
-                folder = path.parent.stat()
-                os.fchown(descriptor, folder.st_uid, folder.st_gid)
-            file.write(text.encode())
-            file.flush()
-            os.fsync(descriptor)
-        new.replace(path)
-        _sync(path.parent)
+        replace_file(path, text.encode())
     except OSError as error:
-        with suppress(OSError):
-            new.unlink()
         raise ToldError(f"{printable(str(path))}: cannot be written: {error.strerror}") from error
-
-
-def _sync(folder: Path) -> None:
-    """Have the new name on the disk, too."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

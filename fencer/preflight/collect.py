@@ -47,6 +47,7 @@ from fencer.preflight.facts import (
     NodeFacts,
     ReceiverFacts,
     RemediationFacts,
+    StateFacts,
 )
 from fencer.preflight.home import Home
 from fencer.preflight.leases import by_lease
@@ -74,6 +75,10 @@ class Builder(Protocol):
 
     def inspect_journal(self, file: Path) -> JournalFacts:
         """Return what there is of the journal."""
+        ...
+
+    def inspect_state(self, file: Path) -> StateFacts:
+        """Return what there is of an agent's state."""
         ...
 
     def inspect_receivers(self, config: Config) -> Mapping[str, ReceiverFacts]:
@@ -159,7 +164,7 @@ def look_at_secrets(builder: Builder, config: Config) -> dict[Path, Sequence[Tro
         What is wrong with each; empty: nothing.
     """
     needed = {path: builder.inspect_secret(path) for path in builder.secrets(config)}
-    others = {path: builder.inspect_secret(path) for path in config.keys if path not in needed}
+    others = {path: builder.inspect_secret(path) for path in config.optional_secrets if path not in needed}
     there = {path: found for path, found in others.items() if not any(one.missing for one in found)}
     return {**needed, **there}
 
@@ -191,7 +196,8 @@ class _Collector:
         known = Facts(
             path, config, secrets, journal, receivers, *agent, cluster, endpoints, nodes, leases, unheard
         )
-        return replace(known, home=builder.home())
+        state = None if config.state_file is None else builder.inspect_state(config.state_file)
+        return replace(known, home=builder.home(), state=state)
 
     def _ask(self, whom: str, call: Callable[[], T]) -> T:
         return self.asker.ask(whom, call, self.config.policy.call_deadline_s)

@@ -40,6 +40,21 @@ class JournalFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class StateFacts:
+    """What there is of an agent's state.
+
+    Attributes:
+        size_bytes: Of its file; None: there is none yet.
+        damage: Why the agent will set it aside when it starts; empty: it will not.
+        trouble: Why it cannot be written, or not be read; empty: it can.
+    """
+
+    size_bytes: int | None = None
+    damage: str = ""
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ReceiverFacts:
     """What is wrong with a receiver of messages.
 
@@ -176,6 +191,7 @@ class Facts:
         leases: What there is of fencer's Leases, the cluster's first; empty: there is no way to the cluster.
         web_trouble: Why nobody can listen now where page and metrics are to be; empty: somebody can.
         home: Where fencer itself runs.
+        state: What there is of an agent's state; None: the configuration names no place for it.
     """
 
     path: Path
@@ -191,6 +207,7 @@ class Facts:
     leases: Sequence[LeaseFacts] = ()
     web_trouble: str = ""
     home: Home = Home("")  # noqa: RUF009 - frozen
+    state: StateFacts | None = None
 
     @property
     def described(self) -> dict[str, EndpointInfo]:

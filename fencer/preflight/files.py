@@ -1,4 +1,4 @@
-"""Judges the files of this machine: the configuration, those with credentials, the journal."""
+"""Judges the files of this machine: the configuration, those with credentials, the journal, the state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fencer.config.secret_files import Trouble
 from fencer.config.settings import MB, Config, JournalSettings, ProxmoxEndpoint
 from fencer.core.text import count
 from fencer.preflight.agent import unit_of
-from fencer.preflight.facts import JournalFacts
+from fencer.preflight.facts import JournalFacts, StateFacts
 from fencer.preflight.finding import Finding, Level
 
 
@@ -59,6 +59,34 @@ def judge_journal(settings: JournalSettings | None, facts: JournalFacts) -> Find
     since = "empty" if facts.since is None else f"since {facts.since:%Y-%m-%d %H:%M %Z}"
     size = f"{facts.size_bytes / MB:.1f} MB of {settings.bounds.bytes / MB:g}"
     return Finding("journal", str(settings.file), Level.OK, f"{since}, {size}")
+
+
+def judge_state(file: Path | None, facts: StateFacts | None) -> Iterator[Finding]:
+    """Say where an agent keeps what it has seen and not yet written on Nodes, and whether it can.
+
+    Args:
+        file: Where; None: the configuration names no place for it.
+        facts: What there is of it.
+    """
+    if file is None or facts is None:
+        return
+    where, quoted = str(file), shlex.quote(str(file))
+    if facts.trouble:
+        text = f"{facts.trouble}; what an agent has seen while the API server is down, a restart would forget"
+        folder = shlex.quote(str(file.parent))
+        tries = (
+            f"ls -l {quoted}*",
+            f"install -d -m 0750 {folder}   (owned by fencer's user)",
+            "another file in state_file",
+        )
+        yield Finding("state", where, Level.FAIL, text, tries)
+    elif facts.damage:
+        text = f"{facts.damage}; an agent that starts sets it aside, and forgets what it saw"
+        yield Finding("state", where, Level.WARN, text, (f"ls -l {quoted}*",))
+    elif facts.size_bytes is None:
+        yield Finding("state", where, Level.OK, "none yet: `fencer watch` writes it")
+    else:
+        yield Finding("state", where, Level.OK, f"{facts.size_bytes / MB:.1f} MB, signed")
 
 
 def _makes(config: Config, path: Path) -> str | None:

@@ -41,6 +41,7 @@ def judge(facts: Facts) -> Iterator[Finding]:
     yield from files.judge_secrets(config, facts.secrets)
     yield from transport.judge(config)
     yield files.judge_journal(config.journal, facts.journal or JournalFacts())
+    yield from files.judge_state(config.state_file, facts.state)
     yield from notifications.judge(config, facts.receivers)
     yield agent.judge(
         config.policy.mode,

@@ -46,24 +46,30 @@ class Keeper:
         self._last = Kept()
         self._loaded = self._confirmed = self._store is None
         self._next_s = float("-inf")
-        self._trouble: set[str] = set()
-        """What the disk does not do."""
+        self._trouble: dict[str, str] = {}
+        """What is not done with the file, and why."""
+
+    @property
+    def unread(self) -> str:
+        """Why it is not known what this agent has noted before; empty: it is, and it was this agent's."""
+        return next((self._trouble.get(done, f"{STATE}: not {done} yet") for done in self._due), "")
+
+    @property
+    def _due(self) -> tuple[str, ...]:
+        return (*(("read",) * (not self._loaded)), *(("confirmed",) * (not self._confirmed)))
 
     def begin(self) -> None:
-        """Go on with what the process before this one has kept; once.
+        """Go on with what the process before this one has kept.
 
-        While the disk hangs, that is tried again, and nothing is written over it.
+        Until that can be read it is tried again and again, and nothing is written over it. What was damaged
+        is set aside at the first try.
         """
         if self._loaded or self._store is None:
             return
-        try:
-            kept = self._ask("read", self._store.load)
-        except HypervisorUnreachable:
-            return
-        self._loaded = True
+        kept = self._ask("read", self._store.load)
         if kept is None:
             return
-        self._last = kept
+        self._loaded, self._last = True, kept
         self._notes.take_over(kept.notes)
         if not self.utc:  # the API server has told nothing newer
             self.nodes, self.utc = kept.nodes, kept.utc
@@ -83,7 +89,7 @@ class Keeper:
                 self._save(self._store, kept)
 
     def _confirm(self, store: StateStore) -> None:
-        confirmed = self._in_time("confirmed", store.confirm)
+        confirmed = self._ask("confirmed", store.confirm)
         self._confirmed = confirmed is not None
         if confirmed is False:
             self._last = Kept()
@@ -104,38 +110,28 @@ class Keeper:
             store.save(kept)
             return True
 
-        if self._in_time("written", save):
+        if self._ask("written", save):
             self._last = kept
-
-    def _in_time(self, done: str, call: Callable[[], T]) -> T | None:
-        """Ask the disk; None also if it hangs."""
-        try:
-            return self._ask(done, call)
-        except HypervisorUnreachable:
-            return None
 
     def _ask(self, done: str, call: Callable[[], T]) -> T | None:
         """Ask the disk; say once what is wrong with it.
 
         Args:
-            done: What the call does to the state file.
+            done: What the call does with the state file.
             call: Asks.
 
-        Raises:
-            HypervisorUnreachable: it hangs.
+        Returns:
+            None: it hangs, or refuses.
         """
         try:
             found = self._world.asker.ask(STATE, call, PATIENCE_S)
         except FencerError as error:
             hangs = isinstance(error, HypervisorUnreachable)
+            text = f"{STATE}: " + (f"not {done} within {PATIENCE_S:g} s" if hangs else str(error))
             if done not in self._trouble:
-                self._trouble.add(done)
-                text = f"not {done} within {PATIENCE_S:g} s" if hangs else str(error)
-                self._world.reporter.said(f"{STATE}: {text}", warning=True)
-            if hangs:
-                raise
+                self._world.reporter.said(text, warning=True)
+            self._trouble[done] = text
             return None
-        if done in self._trouble:
-            self._trouble.remove(done)
+        if self._trouble.pop(done, None):
             self._world.reporter.said(f"{STATE}: it is {done} again", warning=False)
         return found

@@ -57,6 +57,7 @@ class _Noted(TypedDict):
     note: Note | None
     unwritten: tuple[str, ...]
     answering_s: float
+    unread: str
 
 
 class Observer:
@@ -313,6 +314,7 @@ class Observer:
             "note": self._notes.of(node.uid),
             "unwritten": self._notes.first(node, alone=by_hand) if writes else (),
             "answering_s": now_s - self._back_s,
+            "unread": self._keeper.unread,
         }
 
     def closer(self, scene: Scene, before: Observation) -> Observation:

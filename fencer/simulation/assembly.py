@@ -28,6 +28,9 @@ from fencer.simulation.surveyor import SimulatedSurveyor
 from fencer.simulation.timeline import Timeline
 from fencer.simulation.workloads import Workload
 
+DISK = "state file"
+"""What an agent calls its own disk, when it asks that. A test compares with the agent."""
+DISK_S = 0.001
 API_DELAY_S = 0.005
 """What a request to the API server takes here, where it goes through the `Asker`."""
 
@@ -253,6 +256,8 @@ class Simulation:
         name, _, host = endpoint.partition("/")
         if (name, host) in self.witnesses:
             return self.witnesses[name, host].trouble.delay_s
+        if endpoint == DISK:
+            return DISK_S
         hypervisor, usual_s = self.hypervisors.get(name), self.shape.answer_s
         if hypervisor is None:
             return API_DELAY_S if usual_s is None else usual_s

@@ -7,7 +7,6 @@ from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound
 from fencer.ports import Paused
 from fencer.simulation.objects import Api
 
-
 WHY = "work on the storage"
 
 

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from fencer.cli.journal_facts import LEAST_FREE_BYTES, inspect_journal
+from fencer.cli.journal_facts import inspect_journal
+from fencer.cli.writable import LEAST_FREE_BYTES
 from fencer.journal.rows import Kind, Row
 from fencer.journal.store import Store
 from fencer.preflight.facts import JournalFacts

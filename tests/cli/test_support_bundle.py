@@ -5,6 +5,7 @@ import json
 import re
 import stat
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,13 @@ from fencer.cli.support_bundle import MOST_CHARS
 from fencer.cli.wire import Wiring
 from fencer.config.document import parse
 from fencer.config.settings import ProxmoxEndpoint
+from fencer.core.kept import Kept
 from fencer.errors import ClusterDenied, FencerError, HypervisorDenied
 from fencer.journal.rows import Kind, Row
 from fencer.journal.store import Store
 from fencer.simulation.faults import What
+from fencer.state.settings import key_file_of
+from fencer.state.store import StateFile
 from fencer.support.sieve import LEFT_OUT
 from tests.cli.lab import PATH, Lab, Otherwise
 from tests.cluster.conftest import write_kubeconfig
@@ -441,6 +445,23 @@ def test_no_secret_that_a_log_repeats_is_in_it(tmp_path):
     _, texts = bundle(lab, tmp_path)
     assert_no_canary(texts)
     assert texts["unit.txt"] == f"StatusText={LEFT_OUT}\n"
+
+
+def test_the_key_that_signs_the_state_is_not_in_it_whatever_repeats_it(tmp_path):
+    state_file = tmp_path / "state.jsonl"
+    StateFile(state_file, lambda: b"the key of a cluster, 32 bytes..").save(Kept(utc="what it saw"))
+    key = key_file_of(state_file).read_text().splitlines()[1]
+
+    class Keeping(Lab):
+        def load(self, path):
+            return replace(super().load(path), state_file=state_file)
+
+    lab = Keeping()
+    lab.tools = {"systemctl": "", "journalctl": f"signed with {key}\n"}
+    _, texts = bundle(lab, tmp_path)
+    assert texts["log.txt"] == f"signed with {LEFT_OUT}\n"
+    assert not [name for name, text in texts.items() if key in text or "what it saw" in text]
+    assert "signed" in texts["check.txt"]
 
 
 def test_no_secret_that_the_journal_repeats_is_in_it(tmp_path):

@@ -34,6 +34,7 @@ from fencer.runtime.clock import SystemClock
 from fencer.runtime.world import API
 from fencer.simulation.asker import InlineAsker
 from fencer.simulation.faults import What
+from fencer.state.store import StateFile
 from fencer.web.settings import WebSettings
 from tests.cli.lab import RENEWAL, Lab, Otherwise, in_ops
 from tests.journal.direct import deeds
@@ -203,6 +204,28 @@ def test_the_journal_is_kept_but_not_in_a_dry_run(tmp_path):
         watched(lab, *words, for_s=130)
         assert lab.journal.exists() is kept
     assert "TaintNode" in deeds(tmp_path / "journal0.db")
+
+
+@pytest.mark.parametrize(
+    ("words", "built"),
+    [((), [Mode.ARMED]), (("--once",), [Mode.ARMED]), (("--dry-run",), []), (("--once", "--dry-run"), [])],
+    ids=" ".join,
+)
+def test_the_state_is_kept_but_not_in_a_dry_run(tmp_path, words, built):
+    asked = []
+
+    class Keeping(Lab):
+        def state_store(self, config, cluster):
+            assert cluster is self.simulation.cluster
+            asked.append(config.policy.mode)
+            return StateFile(tmp_path / "state.jsonl", lambda: b"the key of a cluster, 32 bytes..")
+
+    lab = Keeping()
+    if "--once" in words:
+        assert lab.run("watch", *words).exit_code == 0
+    else:
+        watched(lab, *words, for_s=30)
+    assert asked == built
 
 
 def test_the_journal_tells_when_an_agent_began_and_was_told_to_stop(tmp_path):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,17 @@ from click.testing import CliRunner
 from fencer.cli.main import cli
 from fencer.cli.wire import Wiring
 from fencer.config.settings import ProxmoxEndpoint
+from fencer.core.kept import Kept
 from fencer.core.policy import Mode
-from fencer.errors import ConfigError
+from fencer.errors import ConfigError, StateError
 from fencer.hypervisors.libvirt.client import LibvirtHypervisor
 from fencer.runtime.clock import SystemClock
+from tests.cluster.standin import StandIn, routes, status
 from tests.support.guests import libvirt_binding
 from tests.support.vbox import FakeVBox
 
+SECRETS = "/api/v1/namespaces/fencer/secrets"
+SECRET = f"{SECRETS}/fencer-key"
 KUBECONFIG = {
     "apiVersion": "v1",
     "kind": "Config",
@@ -50,6 +55,42 @@ def run(*words):
 def test_a_cluster_is_built_of_the_kubeconfig(config):
     wiring = Wiring()
     wiring.cluster(wiring.load(config))
+
+
+@pytest.mark.parametrize(
+    ("mode", "asked", "said"),
+    [
+        ("observe", [("GET", SECRET)], "the first agent that is armed creates it"),
+        ("armed", [("GET", SECRET), ("POST", SECRETS)], "no namespace fencer"),
+    ],
+)
+def test_the_state_is_signed_with_the_clusters_key_which_only_an_armed_agent_creates(
+    config, mode, asked, said
+):
+    none = status(404, reason="NotFound", name="fencer-key")
+    with StandIn(routes({"/fencer-key": none, "/secrets": none}), key=None) as server:
+        written = yaml.safe_load(config.read_text())
+        written["mode"], written["kubernetes"]["unauthenticated"] = mode, True
+        config.write_text(yaml.safe_dump(written))
+        (config.parent / "kubeconfig").write_text(
+            json.dumps(KUBECONFIG).replace("https://127.0.0.1:1", server.url)
+        )
+        wiring, loaded = Wiring(), Wiring().load(config)
+        state = wiring.state_store(loaded, wiring.cluster(loaded))
+        assert state.load() == Kept()
+        with pytest.raises(StateError, match=f"nothing is there to sign it with: .*{said}"):
+            state.save(Kept())
+        assert server.asked == asked
+        server.key = b"the key of all agents of a cluster"
+        state.save(Kept())
+        assert config.with_suffix(".state.jsonl").exists()
+        assert wiring.inspect_state(loaded.state_file).size_bytes
+
+
+def test_without_a_place_no_state_is_kept(config):
+    wiring = Wiring()
+    loaded = replace(wiring.load(config), state_file=None)
+    assert wiring.state_store(loaded, wiring.cluster(loaded)) is None
 
 
 def test_a_kubeconfig_that_is_not_there_is_a_configuration_error(config):

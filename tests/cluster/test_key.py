@@ -176,6 +176,18 @@ class TestOdd:
             assert lead_to(server.url).missing_rights() == []
             assert ("POST", SECRETS) not in server.asked
 
+    def test_it_is_given_to_what_signs_and_created_only_where_that_is_asked_for(self, lead_to, known):
+        there = in_turn(NO_KEY, NO_KEY, answer(secret(b"0123456789abcdef")))
+        created = answer(secret(b"fedcba9876543210"), status=201)
+        with StandIn(routes({**known, "/fencer-key": there, "/secrets": created}), key=None) as server:
+            cluster, other = lead_to(server.url), lead_to(server.url)
+            with pytest.raises(ClusterNotFound, match="no secret fencer/fencer-key yet: the first agent"):
+                cluster.signing_key(create=False)
+            assert ("POST", SECRETS) not in server.asked
+            assert cluster.signing_key(create=True) == b"fedcba9876543210"
+            assert cluster.signing_key(create=False) == b"fedcba9876543210"
+            assert other.signing_key(create=False) == b"0123456789abcdef"
+
     def test_without_the_namespace_nothing_was_set_up(self, lead_to, known):
         with StandIn(routes({**known, "/fencer-key": NO_KEY, "/secrets": NO_KEY}), key=None) as server:
             cluster = lead_to(server.url)

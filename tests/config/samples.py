@@ -91,6 +91,7 @@ journal:
   file: /srv/fencer/journal.db
   keep_days: 90
   max_mb: 500
+state_file: /srv/fencer/state.jsonl
 notify:
   source: home
   remind_s: 3600

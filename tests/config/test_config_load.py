@@ -53,6 +53,7 @@ def test_the_least_configuration_has_all_defaults(load_text, tmp_path):
         endpoints=(LibvirtEndpoint("lab", "qemu:///system", power=Admission()),),
         nodes={},
         journal=JournalSettings(tmp_path / "config.journal.db"),
+        state_file=tmp_path / "config.state.jsonl",
         notify=NotifySettings(told_file=tmp_path / "config.notified.json"),
         web=WebSettings("127.0.0.1", 9721),
     )
@@ -118,6 +119,7 @@ def test_everything_written_arrives(load_text):
         nodes=nodes,
         hook=HookSettings(PreStop.DRAIN, 120.0),
         journal=JournalSettings(Path("/srv/fencer/journal.db"), Bounds(90.0, 500_000_000)),
+        state_file=Path("/srv/fencer/state.jsonl"),
         notify=NotifySettings(
             (
                 NtfySettings(
@@ -371,7 +373,8 @@ def test_a_pipe_will_do(load_text):
     os.write(writer, VALID.encode())
     os.close(writer)
     found = load(Path(f"/dev/fd/{reader}"))
-    beside = {"journal": None, "notify": NotifySettings()}  # their files are named after the configuration
+    # Their files are named after the configuration.
+    beside = {"journal": None, "state_file": None, "notify": NotifySettings()}
     assert replace(found, **beside) == replace(load_text(VALID), **beside)
     os.close(reader)
 

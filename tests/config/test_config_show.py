@@ -43,6 +43,7 @@ def test_values_say_their_line_and_defaults_say_so():
         "  keep_days: 400  # default",
         "  max_mb: 100  # default",
     ]
+    assert f"state_file: {Path.cwd() / 'f.state.jsonl'}  # default" in lines
     assert lines[-4:] == [
         "web:",
         "  enabled: true  # default",

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from fencer.config.receiver_texts import Mailbox, MailServer, Topic, Url
-from fencer.config.settings import usual_journal, usual_source, usual_told
+from fencer.config.settings import usual_journal, usual_source, usual_state, usual_told
 
 SECRET = "t0psecret"  # noqa: S105 - it is none
 
@@ -94,4 +94,5 @@ def test_a_mail_server_is_a_host_and_a_port():
 def test_what_was_told_is_beside_the_journal_and_instances_have_names(configuration, told, source):
     assert usual_told(Path(configuration)) == Path(told)
     assert usual_told(Path(configuration)).parent == usual_journal(Path(configuration)).parent
+    assert usual_state(Path(configuration)) == Path(told.replace("notified.json", "state.jsonl"))
     assert usual_source(Path(configuration), "pve1") == source

@@ -66,6 +66,7 @@ WHOLE = {
     ],
     "hook": {"pre_stop": "drain", "budget_s": 60},
     "journal": {"enabled": True, "file": "/var/lib/fencer/journal.db", "keep_days": 90, "max_mb": 10},
+    "state_file": "/var/lib/fencer/state.jsonl",
     "notify": {
         "receivers": [
             {

@@ -15,6 +15,7 @@ from fencer.cluster import leases, parse, patches, remediation_parse
 from fencer.core import agents, ledger, nudges, pause
 from fencer.core.agents import AgentRecord
 from fencer.core.election import CLUSTER_LEASE, Holder, LeaseRecord, lease_name
+from fencer.core.kept import Kept
 from fencer.core.ledger import Ledger, PowerOrder
 from fencer.core.model import (
     Action,
@@ -46,6 +47,8 @@ from fencer.notify.message import Message
 from fencer.notify.past import Past
 from fencer.reporting.journal import of_decision, plain
 from fencer.runtime.reconcile import incident_id
+from fencer.state import form
+from fencer.wire_json import read_json, write_json
 from fencer.wording.occasions import Occasion
 from fencer.wording.reports import action_word
 from fencer.wording.verdicts import key_of
@@ -55,11 +58,14 @@ from tests.frozen.samples import (
     CHECKS,
     ENUMS,
     GUESTS,
+    NOTED_OBSERVATION,
     OBSERVATIONS,
     POLICIES,
     REQUESTS,
     RESULTS,
+    STATES,
     SUMMARIES,
+    UNREAD_OBSERVATION,
 )
 
 
@@ -410,6 +416,8 @@ ROWS = (
         Case(f"observation {number}", seen, write_seen, read_seen)
         for number, seen in enumerate((*OBSERVATIONS, BARE_OBSERVATION), start=1)
     ),
+    Case("observation, noted", NOTED_OBSERVATION, write_seen, read_seen),
+    Case("observation, unread", UNREAD_OBSERVATION, write_seen, read_seen),
     *(
         Case(f"policy {number}", policy, policy_text, policy_from)
         for number, policy in enumerate(POLICIES, start=1)
@@ -421,6 +429,30 @@ ROWS = (
         "names of actions",
         ACTIONS,
         lambda actions: json.dumps([action_word(one, ok=ok) for one in actions for ok in (True, False)]),
+    ),
+)
+
+# --- the state of an agent
+
+SIGNER = form.derive_signer(KEY)
+
+
+def read_state_file(text: str) -> Kept:
+    """Read a state file. Its last line ends, and a frozen text does not have that end."""
+    return form.unpack(f"{text}\n".encode(), SIGNER)
+
+
+STATE_FILES = (
+    *(
+        Case(f"state of an agent {number}", kept, write_json, partial(read_json, Kept))
+        for number, kept in enumerate(STATES, start=1)
+    ),
+    Case("state file", STATES[0], read=read_state_file),  # what is written today may have keys more
+    Case(
+        "key of a state file",
+        SIGNER,
+        lambda signer: form.pack_signer(signer).decode().strip(),
+        lambda text: form.unpack_signer(f"{text}\n".encode()),
     ),
 )
 
@@ -444,7 +476,7 @@ def write_verdict_keys(verdicts: tuple[Any, ...]) -> str:
 CASES = {
     case.name: case
     for case in (
-        *(*NODES, *LEASES, *OBJECTS, *NOTIFIED, *ROWS),
+        *(*NODES, *LEASES, *OBJECTS, *NOTIFIED, *ROWS, *STATE_FILES),
         *(members(name, values) for name, values in ENUMS.items()),
         Case(
             "keys of verdicts",

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fencer.core.done import GuestStopped, Happened, PodsCleared, Tainted
 from fencer.core.election import Seat, Tenure
+from fencer.core.kept import Kept
 from fencer.core.maintenance import Window
 from fencer.core.model import (
     Alarm,
@@ -33,6 +34,7 @@ from fencer.core.model import (
     Intent,
     Left,
     NodeView,
+    Note,
     Observation,
     Outcome,
     PodView,
@@ -800,6 +802,28 @@ BARE_OBSERVATION = Observation(
     tenure=UNKNOWN_TENURE,
 )
 
+NOTES = (
+    Note(
+        node="node-1",
+        uid="uid-1",
+        doubts=(DOUBTS[0], DOUBTS[1]),
+        binding=BINDINGS[0],
+        instead_of=replace(BINDINGS[0], boot_ids=("boot_ids-2",)),
+    ),
+    Note(node="node-2", uid="uid-2", doubts=(DOUBTS[2],)),
+)
+
+NOTED_OBSERVATION = replace(
+    BARE_OBSERVATION, note=NOTES[0], unwritten=("unwritten-1", "unwritten-2"), answering_s=303.5
+)
+
+UNREAD_OBSERVATION = replace(BARE_OBSERVATION, unread="unread-1")
+
+STATES = (
+    Kept(nodes=(NODES[0], NODES[1], NODE_WITHOUT_LEASE), notes=NOTES, utc="utc-1"),
+    Kept(),
+)
+
 INCIDENT = IncidentSummary(
     node="node-1",
     fenced=True,
@@ -882,6 +906,7 @@ SUMMARIES = (
 # Every member of every enum, in the order of the frozen texts. A new member goes into a new entry:
 # "reasons, 0.2.0": (Reason.NEW,).
 ENUMS = {
+    "reasons, notes first": (Reason.NOTES_FIRST,),
     "power states": (
         PowerState.RUNNING,
         PowerState.PAUSED,

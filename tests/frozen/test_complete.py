@@ -9,6 +9,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from fencer.core.done import Done
+from fencer.core.kept import Kept
 from fencer.core.model import Check, Deed, Observation
 from fencer.core.policy import Policy
 from fencer.core.requests import Request
@@ -17,7 +18,7 @@ from fencer.simulation.summary import Summary
 from tests.frozen.cases import CASES
 from tests.frozen.samples import ENUMS
 
-ROOTS = (Observation, Policy, Check, *get_args(Deed), *get_args(Done), Request, Summary)
+ROOTS = (Observation, Kept, Policy, Check, *get_args(Deed), *get_args(Done), Request, Summary)
 
 
 def find_types(kind: Any, found: set[type]) -> set[type]:

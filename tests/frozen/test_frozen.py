@@ -80,7 +80,7 @@ def parsed(text: str) -> Any:
         return text
 
 
-FROZEN_SO_FAR = (46590, "81462cf5f69e83f4f42208458f674e9477856b8234ddb0238f7e722fdb37c889")
+FROZEN_SO_FAR = (68242, "b64b9030a153e1a4d0be8d5317db786f189572793b5ddbf22ecaa73ad4ae609b")
 """How many bytes of the file nobody may change any more, and their SHA-256. Raise both when you append."""
 
 

@@ -1,5 +1,6 @@
 """Files of this machine: those with credentials."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,8 @@ from fencer.cluster.settings import ClusterSettings
 from fencer.config.secret_files import Trouble
 from fencer.config.settings import Config, JournalSettings, ProxmoxEndpoint
 from fencer.core.policy import Policy
-from fencer.preflight.facts import JournalFacts
-from fencer.preflight.files import judge_journal, judge_secrets, refuse_config
+from fencer.preflight.facts import JournalFacts, StateFacts
+from fencer.preflight.files import judge_journal, judge_secrets, judge_state, refuse_config
 from fencer.preflight.finding import Level
 from fencer.preflight.report import Report
 from fencer.simulation.clock import EPOCH
@@ -103,6 +104,54 @@ def test_a_journal_that_is_none_needs_no_room_on_the_disk():
     assert told.level is Level.WARN
     assert len(told.tries) == 1
     assert told.tries[0].startswith("another file in journal.file")
+
+
+STATE = Path("/var/lib/fencer/state.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("facts", "level", "note"),
+    [
+        (StateFacts(), Level.OK, "none yet: `fencer watch` writes it"),
+        (StateFacts(7_200_000), Level.OK, "7.2 MB, signed"),
+        (
+            StateFacts(700, damage="is damaged: it is cut off"),
+            Level.WARN,
+            "is damaged: it is cut off; an agent that starts sets it aside, and forgets what it saw",
+        ),
+        (
+            StateFacts(700, trouble="cannot be written: the disk is full"),
+            Level.FAIL,
+            "cannot be written: the disk is full; what an agent has seen while the API server is down, a "
+            "restart would forget",
+        ),
+    ],
+    ids=["none yet", "kept", "damaged", "full"],
+)
+def test_whether_an_agent_can_keep_what_it_sees(facts, level, note):
+    [told] = judge_state(STATE, facts)
+    assert (told.what, told.about, told.level, told.note) == ("state", str(STATE), level, note)
+    assert bool(told.tries) is (level is not Level.OK)
+
+
+def test_where_no_place_is_named_there_is_nothing_to_say():
+    assert [*judge_state(None, None)] == []
+    assert "state" not in findings(Lab())[0]
+
+
+def test_a_state_that_cannot_be_kept_fails_the_check(tmp_path):
+    (tmp_path / "it").touch()
+
+    class Keeping(Lab):
+        def load(self, path):
+            return replace(super().load(path), state_file=tmp_path / "it" / "state.jsonl")
+
+    lab = Keeping()
+    lab.passes(30, watched=True)
+    rows, told = findings(lab)
+    assert rows["state"]["level"] == "fail"
+    assert rows["state"]["note"].startswith(f"cannot be written: {tmp_path}/it is no folder; ")
+    assert not told["ready"]
 
 
 @pytest.mark.parametrize(

@@ -97,10 +97,10 @@ PAUSED_WHILE_SAVED = Scenario(
     title="A VM is saved while fencing is paused",
     story=(
         CLUSTER,
-        "Fencing is paused for work on the storage, and in the pause the VM of k8s-2 is saved with `virsh",
-        "save FILE`. Then libvirtd restarts, knows nothing of that file, and calls the VM shut off. The pause",
-        "ends. A pause keeps fencer from acting, but not from looking: it saw the VM saved, and has written",
-        "that on the Node. So it refuses until it sees the VM run again.",
+        "Fencing is paused for work on the storage, and the VM of k8s-2 is saved with `virsh save FILE`.",
+        "Then libvirtd restarts, knows nothing of that file, and calls the VM shut off. The pause ends. A",
+        "pause keeps fencer from acting, but not from looking: it saw the VM saved, and has written that on",
+        "the Node. So it refuses until it sees the VM run again.",
     ),
     script=(
         Fault(20.0, What.FENCING_PAUSED, text="pauses fencing: fencer pause --why 'work on the storage'"),
@@ -121,11 +121,11 @@ API_AWAY_WHILE_MOVED = Scenario(
     title="A VM moves away while the API server does not answer",
     story=(
         CLUSTER,
-        "The API server does not answer. Meanwhile the VM of k8s-2 is migrated to a host that fencer does not",
-        "know, the libvirtd of its old host restarts, and calls the VM shut off; and its new host is cut off.",
-        "When the API server is back, k8s-2 is silent, and off by the word of lab, while its VM writes on.",
-        "But fencer looked at the hypervisor all the time. It kept what it saw on its own disk, writes it on",
-        "the Node as soon as that is possible, and refuses.",
+        "The API server does not answer. Meanwhile the VM of k8s-2 is migrated to a host that fencer does",
+        "not know. The libvirtd of its old host restarts, and calls the VM shut off; its new host is cut",
+        "off. When the API server is back, k8s-2 is silent, and off by the word of lab, but its VM writes",
+        "on. fencer looked at the hypervisor all the time. It kept what it saw on its own disk, over a",
+        "restart. It writes that on the Node as soon as it can, and refuses.",
     ),
     script=(
         Fault(25.0, What.API_DOWN, text="the API server does not answer any more"),

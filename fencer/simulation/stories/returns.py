@@ -103,9 +103,9 @@ WINDOW_MID_FENCE = Scenario(
     story=(
         CLUSTER,
         "The VM of k8s-2 loses its power, and fencer fences the node. Then a maintenance window opens, for",
-        "the whole night: fencer begins nothing by itself. In the window the VM is started again. fencer does",
-        "not leave a fence half done: it lifts it, waits a moment, and uncordons the node. Then the VM of",
-        "k8s-3 loses its power, in the window; that fence would be a new one, and fencer begins none.",
+        "the whole night: fencer begins nothing by itself. In the window the VM is started again. fencer",
+        "does not leave a fence half done: it lifts it, waits a moment, and uncordons the node. Then the VM",
+        "of k8s-3 loses its power. That fence would be a new one, and in a window fencer begins none.",
     ),
     script=(
         Fault(30.0, What.POWER_OFF, "k8s-2", "the VM of k8s-2 loses its power", death=True),

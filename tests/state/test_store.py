@@ -1,0 +1,538 @@
+"""What an agent has seen outlives it: as a whole or not at all, signed, and for its own cluster alone."""
+
+import itertools
+import logging
+import multiprocessing
+import os
+import resource
+import stat
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from fencer.core.kept import Kept
+from fencer.core.model import Note
+from fencer.errors import ClusterUnreachable, StateError
+from fencer.state.form import MAGIC, derive_signer, pack, pack_signer
+from fencer.state.settings import key_file_of
+from fencer.state.store import DamagedStateError, StateFile, read_state
+from tests.core.build import doubt, node
+
+FORK = multiprocessing.get_context("fork")
+KEY, OTHER_KEY = b"the key of a cluster, 32 bytes..", b"the key of another cluster......"
+SIGNER, OTHER_SIGNER = derive_signer(KEY), derive_signer(OTHER_KEY)
+KEPT = Kept((node(),), (Note("k8s-2", "uid-2", (doubt(),)),), "2026-11-29T02:14:30Z")
+LATER = replace(KEPT, utc="2026-11-29T02:15:00Z")
+AWAY = "the API server does not answer"
+ASIDE = "damaged-20261129T021430Z"
+STRANGER = 12345
+
+
+def utc():
+    return datetime(2026, 11, 29, 2, 14, 30, tzinfo=UTC)
+
+
+def ours():
+    return KEY
+
+
+def others():
+    return OTHER_KEY
+
+
+def away():
+    raise ClusterUnreachable(AWAY)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "state" / "state.jsonl"
+
+
+def state(path, key=ours):
+    return StateFile(path, key, utc)
+
+
+def kept_by(path, key=ours, kept=KEPT):
+    """Have an agent keep something there."""
+    state(path, key).save(kept)
+
+
+def in_folder(path):
+    return sorted(one.name for one in path.parent.iterdir())
+
+
+# -- kept, and found again ---------------------------------------------------------------------------------
+
+
+def test_what_is_saved_is_loaded_by_the_next_agent(path):
+    state(path).save(KEPT)
+    assert state(path).load() == KEPT
+
+
+def test_without_a_file_nothing_was_seen_and_nothing_is_made(path):
+    assert state(path).load() == Kept()
+    assert not path.parent.exists()
+
+
+def test_an_agent_that_starts_while_the_api_server_is_away_reads_and_goes_on_signing(path):
+    kept_by(path)
+    agent = state(path, away)
+    assert agent.load() == KEPT
+    agent.save(LATER)
+    with pytest.raises(ClusterUnreachable):
+        agent.confirm()
+    assert state(path, away).load() == LATER
+
+
+def test_without_any_key_nothing_is_written(path):
+    agent = state(path, away)
+    assert agent.load() == Kept()
+    with pytest.raises(StateError, match=f"nothing is there to sign it with: {AWAY}"):
+        agent.save(KEPT)
+    assert not path.parent.exists()
+
+
+def test_both_files_are_for_their_owner_alone_and_nothing_is_left_beside_them(path):
+    before = os.umask(0)
+    try:
+        kept_by(path)
+        kept_by(path, kept=LATER)
+    finally:
+        os.umask(before)
+    assert in_folder(path) == ["state.jsonl", "state.jsonl.key"]
+    assert {stat.S_IMODE(one.stat().st_mode) for one in path.parent.iterdir()} == {0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_the_clusters_own_key_is_nowhere_on_the_disk(path):
+    kept_by(path)
+    for file in path.parent.iterdir():
+        content = file.read_bytes()
+        assert KEY not in content
+        assert KEY.hex().encode() not in content
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_root_writes_belongs_to_the_folders_owner(path):
+    path.parent.mkdir()
+    os.chown(path.parent, STRANGER, STRANGER)
+    kept_by(path)
+    assert {one.stat().st_uid for one in path.parent.iterdir()} == {STRANGER}
+    assert state(path).load() == KEPT
+
+
+def test_the_key_is_written_again_if_it_is_lost_or_damaged_meanwhile(path):
+    agent = state(path)
+    agent.save(KEPT)
+    key_file_of(path).unlink()
+    agent.save(KEPT)
+    assert state(path).load() == KEPT
+    key_file_of(path).write_bytes(b"junk")
+    path.write_bytes(MAGIC)  # and the state itself
+    agent.save(LATER)
+    assert state(path).load() == LATER
+
+
+# -- is it this cluster's? ---------------------------------------------------------------------------------
+
+
+def test_what_was_signed_for_this_cluster_is_confirmed(path):
+    kept_by(path)
+    agent = state(path)
+    agent.load()
+    assert agent.confirm()
+    assert agent.confirm()
+    agent.save(LATER)
+    assert state(path).load() == LATER
+
+
+def test_what_was_signed_for_another_cluster_is_set_aside_and_a_new_one_begun(path, caplog):
+    kept_by(path, others)
+    agent = state(path)
+    assert agent.load() == KEPT
+    agent.save(LATER)  # with the key of the other one: there is no other yet
+    assert not agent.confirm()
+    assert in_folder(path) == [f"state.jsonl.{ASIDE}", f"state.jsonl.key.{ASIDE}"]
+    assert "is not signed with this cluster's key. What an agent saw here before is not" in caplog.text
+    assert str(path.with_name(f"state.jsonl.{ASIDE}")) in caplog.text
+    assert not agent.confirm(), "the first answer may have come too late for who asked"
+    agent.save(Kept())
+    assert state(path).load() == Kept()
+    assert key_file_of(path).read_bytes() == pack_signer(SIGNER)
+
+
+def test_where_nothing_was_loaded_there_is_nothing_to_refuse(path):
+    assert state(path).confirm()
+    agent = state(path)
+    agent.load()
+    assert agent.confirm()
+
+
+def test_what_was_seen_in_this_life_is_signed_again_with_the_right_key(path):
+    """An old key was left alone on the disk: this agent signed with it while the API server was away."""
+    kept_by(path, others)
+    path.unlink()
+    agent = state(path)
+    assert agent.load() == Kept()
+    agent.save(KEPT)
+    assert read_state(path).signer == OTHER_SIGNER
+    assert agent.confirm()
+    assert read_state(path).kept == KEPT
+    assert read_state(path).signer == SIGNER
+
+
+def test_a_disk_that_then_refuses_is_told_and_the_next_save_signs(path, caplog):
+    kept_by(path, others)
+    path.unlink()
+    agent = state(path)
+    agent.load()
+    agent.save(KEPT)
+    blocked = path.with_name("state.jsonl.key.new")
+    blocked.mkdir()
+    assert agent.confirm()
+    assert "cannot be written" in caplog.text
+    blocked.rmdir()
+    agent.save(LATER)
+    assert read_state(path).signer == SIGNER
+
+
+def test_an_old_key_with_nothing_signed_is_replaced(path):
+    kept_by(path, others)
+    path.unlink()
+    agent = state(path)
+    agent.load()
+    assert agent.confirm()
+    agent.save(KEPT)
+    assert read_state(path).signer == SIGNER
+
+
+def test_what_is_another_clusters_stays_so_until_the_next_load(path):
+    kept_by(path, others)
+    agent = state(path)
+    agent.load()
+    assert not agent.confirm()
+    agent.save(KEPT)
+    assert not agent.confirm()
+    assert agent.load() == KEPT
+    assert agent.confirm()
+
+
+# -- damage ------------------------------------------------------------------------------------------------
+
+
+def damage(change):
+    def at(path):
+        path.write_bytes(change(path.read_bytes()))
+
+    return at
+
+
+DAMAGED = {
+    "changed": damage(lambda content: content.replace(b"k8s-2", b"k8s-3")),
+    "cut off": damage(lambda content: content[:-30]),
+    "empty": damage(lambda _: b""),
+    "zeros": damage(lambda content: b"\0" * len(content)),
+    "forged": damage(lambda _: pack(LATER, OTHER_SIGNER)),
+}
+
+
+@pytest.mark.parametrize("change", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_file_is_set_aside_with_its_place_and_a_new_one_begun(path, change):
+    kept_by(path)
+    change(path)
+    content = path.read_bytes()
+    agent = state(path, away)
+    aside = path.with_name(f"state.jsonl.{ASIDE}")
+    with pytest.raises(StateError) as caught:
+        agent.load()
+    told = str(caught.value)
+    assert told.startswith(f"{path}: ")
+    assert "What an agent saw here before is not known" in told
+    assert told.endswith(f"It is set aside: {aside}")
+    assert aside.read_bytes() == content
+    agent.save(LATER)  # its key is undamaged, so no API server is needed
+    assert state(path, away).load() == LATER
+
+
+def test_without_its_key_a_file_counts_for_nothing(path):
+    kept_by(path)
+    key_file_of(path).unlink()
+    agent = state(path, away)
+    with pytest.raises(StateError, match="the key beside it is missing"):
+        agent.load()
+    assert in_folder(path) == [f"state.jsonl.{ASIDE}"]
+    with pytest.raises(StateError, match="nothing is there to sign it with"):
+        agent.save(KEPT)
+
+
+def test_a_damaged_key_is_set_aside_with_what_it_signed(path):
+    kept_by(path)
+    key_file_of(path).write_bytes(key_file_of(path).read_bytes()[:-3])
+    agent = state(path)
+    with pytest.raises(StateError, match=r"state\.jsonl\.key: is damaged"):
+        agent.load()
+    assert in_folder(path) == [f"state.jsonl.{ASIDE}", f"state.jsonl.key.{ASIDE}"]
+    agent.save(KEPT)
+    assert state(path).load() == KEPT
+
+
+def test_a_damaged_key_alone_is_set_aside_as_well(path):
+    kept_by(path)
+    path.unlink()
+    key_file_of(path).write_bytes(b"junk")
+    with pytest.raises(StateError, match="is damaged"):
+        state(path).load()
+    assert in_folder(path) == [f"state.jsonl.key.{ASIDE}"]
+
+
+def test_a_damaged_file_that_vanishes_meanwhile_is_no_error(path):
+    """Another process has set it aside."""
+    kept_by(path)
+    path.write_bytes(b"")
+
+    def now():
+        path.unlink()
+        return utc()
+
+    with pytest.raises(StateError, match="nothing is left of it"):
+        StateFile(path, ours, now).load()
+
+
+@pytest.fixture
+def immovable(path):
+    """Its name for what is set aside is taken by a folder."""
+    path.parent.mkdir()
+    path.with_name(f"state.jsonl.{ASIDE}").mkdir()
+
+
+@pytest.mark.usefixtures("immovable")
+def test_what_cannot_be_set_aside_is_not_overwritten(path):
+    kept_by(path)
+    path.write_bytes(b"")
+    agent = state(path)
+    with pytest.raises(StateError, match="cannot be set aside: Is a directory"):
+        agent.load()
+    with pytest.raises(StateError, match="It is not overwritten"):
+        agent.save(KEPT)
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.usefixtures("immovable")
+def test_what_is_another_clusters_and_cannot_be_set_aside_is_not_overwritten(path):
+    kept_by(path, others)
+    agent = state(path)
+    agent.load()
+    assert not agent.confirm()
+    with pytest.raises(StateError, match="It is not overwritten"):
+        agent.save(LATER)
+    assert read_state(path).kept == KEPT
+
+
+# -- what is not fencer's ----------------------------------------------------------------------------------
+
+FOREIGN = {
+    "folder": Path.mkdir,
+    "pipe": os.mkfifo,
+    "text": lambda path: path.write_text("root:x:0:0\n"),
+    "dangling link": lambda path: path.symlink_to("nowhere"),
+    "newer": lambda path: path.write_bytes(MAGIC + b"2}\n"),
+}
+
+
+@pytest.mark.parametrize("make", FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize("loads", [True, False])
+def test_what_is_not_this_fencers_is_left_alone(path, make, loads):
+    path.parent.mkdir()
+    make(path)
+    before = path.lstat()
+    agent = state(path)
+    if loads:
+        with pytest.raises(StateError, match="It is left alone, and nothing is kept there"):
+            agent.load()
+    for _ in range(2):
+        with pytest.raises(StateError):
+            agent.save(KEPT)
+    assert agent.confirm()
+    assert path.lstat() == before
+    assert in_folder(path) == ["state.jsonl"]
+
+
+@pytest.mark.parametrize("make", [FOREIGN["folder"], FOREIGN["pipe"], FOREIGN["dangling link"]])
+def test_a_key_that_is_not_fencers_is_left_alone_too(path, make):
+    kept_by(path)
+    key_file_of(path).unlink()
+    make(key_file_of(path))
+    before = key_file_of(path).lstat()
+    agent = state(path)
+    with pytest.raises(StateError, match=r"state\.jsonl\.key: is"):
+        agent.load()
+    with pytest.raises(StateError):
+        agent.save(LATER)
+    with pytest.raises(StateError):
+        state(path).save(LATER)
+    assert key_file_of(path).lstat() == before
+
+
+def test_a_link_is_not_followed_even_to_a_right_file(path, tmp_path):
+    real = tmp_path / "real.jsonl"
+    kept_by(real)
+    path.parent.mkdir()
+    path.symlink_to(real)
+    with pytest.raises(StateError, match="is a link, and not followed"):
+        state(path).load()
+    with pytest.raises(StateError, match="is a link, and not followed"):
+        state(path).save(LATER)
+    assert read_state(real).kept == KEPT
+
+
+def test_nothing_is_written_through_a_link_that_is_planted_beside_it(path, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    path.parent.mkdir()
+    for name in ("state.jsonl.new", "state.jsonl.key.new"):
+        (path.parent / name).symlink_to(victim)
+    kept_by(path)
+    assert victim.read_text() == "precious"
+    assert in_folder(path) == ["state.jsonl", "state.jsonl.key"]
+
+
+@pytest.mark.parametrize("which", [lambda path: path, key_file_of], ids=["state", "key"])
+def test_what_other_users_can_write_is_not_believed(path, which):
+    kept_by(path)
+    which(path).chmod(0o620)
+    with pytest.raises(StateError, match=r"can be written by other users \(mode 0620\)"):
+        state(path).load()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("which", [lambda path: path, key_file_of], ids=["state", "key"])
+def test_what_another_user_has_put_there_is_not_believed(path, which):
+    kept_by(path)
+    os.chown(which(path), STRANGER, STRANGER)
+    with pytest.raises(StateError, match=f"belongs to user {STRANGER}"):
+        state(path).load()
+
+
+# -- the disk ----------------------------------------------------------------------------------------------
+
+
+def test_a_disk_that_refuses_leaves_the_old_one(path, tmp_path):
+    (tmp_path / "no-folder").touch()
+    with pytest.raises(StateError, match="cannot be read: Not a directory"):
+        state(tmp_path / "no-folder" / "state.jsonl").load()
+    with pytest.raises(StateError, match="Not a directory"):
+        kept_by(tmp_path / "no-folder" / "state.jsonl")
+    kept_by(path)
+    path.with_name("state.jsonl.new").mkdir()
+    with pytest.raises(StateError, match="cannot be written"):
+        kept_by(path, kept=LATER)
+    assert state(path).load() == KEPT
+
+
+def save_on_a_full_disk(path, told):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    agent = state(path)
+    agent.load()
+    try:
+        agent.save(replace(KEPT, nodes=KEPT.nodes * 100))
+    except StateError as error:
+        told.put(str(error))
+        agent.save(Kept())  # which is small enough
+        told.put("saved")
+
+
+def test_a_full_disk_leaves_the_old_one_and_the_next_save_succeeds(path):
+    kept_by(path)
+    told = FORK.Queue()
+    writer = FORK.Process(target=save_on_a_full_disk, args=(path, told))
+    writer.start()
+    assert "cannot be written: File too large" in told.get(timeout=60)
+    assert told.get(timeout=60) == "saved"
+    writer.join()
+    assert state(path).load() == Kept()
+    assert in_folder(path) == ["state.jsonl", "state.jsonl.key"]
+
+
+def save_for_ever(path, large, telling):
+    agent = state(path)
+    for number in itertools.count():
+        agent.save(replace(large, utc=str(number)))
+        os.write(telling, b".")
+
+
+def test_an_agent_that_is_killed_at_any_moment_leaves_all_of_what_it_saved_last(path):
+    """``kill -9`` in the middle of writes: what was reported as saved is there, as a whole."""
+    large = replace(KEPT, nodes=KEPT.nodes * 300)
+    for killed_after in range(1, 25):
+        told, telling = os.pipe()
+        child = FORK.Process(target=save_for_ever, args=(path, large, telling))
+        child.start()
+        os.close(telling)
+        saved = 0
+        while saved < killed_after:
+            saved += len(os.read(told, 1))
+        child.kill()
+        child.join()
+        while os.read(told, 1):
+            saved += 1
+        os.close(told)
+        found = state(path).load()
+        assert int(found.utc) in {saved - 1, saved}
+        assert len(found.nodes) == 300
+
+
+def test_one_that_is_too_large_is_not_written(path):
+    kept_by(path)
+    agent = state(path)
+    agent.load()
+    with pytest.raises(StateError, match="bytes are too many"):
+        agent.save(Kept(utc="x" * 2**26))
+    assert state(path).load() == KEPT
+
+
+def test_reading_changes_nothing(path):
+    kept_by(path)
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(DamagedStateError) as caught:
+        read_state(path)
+    assert caught.value.files == (path,)
+    assert in_folder(path) == ["state.jsonl", "state.jsonl.key"]
+
+
+# -- calls that were abandoned -----------------------------------------------------------------------------
+
+
+def test_a_save_that_was_abandoned_never_replaces_a_later_one(path):
+    """The first one waits for the cluster's key; meanwhile the API server answers the second one."""
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow():
+        asked.set()
+        go_on.wait(60)
+        return KEY
+
+    def key():
+        return ours() if asked.is_set() else slow()
+
+    agent = state(path, key)
+    first = threading.Thread(target=agent.save, args=(KEPT,))
+    first.start()
+    assert asked.wait(60)
+    agent.save(LATER)
+    go_on.set()
+    first.join(60)
+    assert state(path).load() == LATER
+
+
+def test_a_text_with_control_characters_in_its_path_is_shown_harmless(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    path = tmp_path / "a\x1b[2J" / "state.jsonl"
+    kept_by(path, others)
+    agent = state(path)
+    agent.load()
+    assert not agent.confirm()
+    assert all(record.getMessage().isprintable() for record in caplog.records)
