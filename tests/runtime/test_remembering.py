@@ -316,6 +316,14 @@ class TestANodeThatRefusesItsNote:
         assert stage.node("k8s-3").out_of_service
         assert stage.node().out_of_service is None
 
+    def test_is_looked_at_all_the_same(self, stage):
+        """Only a live look ends a doubt."""
+        self.refusing(stage)
+        stage.run(10)
+        stage.happen("restore")
+        seen = stage.run(15).judged["k8s-2"].observation
+        assert (seen.node.doubts, seen.note, seen.unwritten) == ((), None, ())
+
     def test_its_note_counts_and_is_written_once_it_is_taken(self, stage):
         self.refusing(stage)
         seen = stage.run(5).judged["k8s-2"].observation
