@@ -58,8 +58,8 @@ def decide(observation: Observation, policy: Policy) -> Decision:
     """
     learned = learn(observation, policy)
     decision = _judged(spoken_for(observation, policy), policy)
-    look = decision.look or (learned.look and not learned.notes)
-    return replace(decision, actions=(*learned.notes, *decision.actions), look=look)
+    actions, look = (*learned.notes, *decision.actions), decision.look or learned.look
+    return replace(decision, actions=actions, look=look)
 
 
 def _judged(observation: Observation, policy: Policy) -> Decision:

@@ -117,7 +117,7 @@ HOLDS = (
     ),
     Hold("mark on the Node not signed", (Reason.MARK_UNSIGNED,), BOTH, frozenset({Act.REMEMBER})),
     Hold(
-        "notes not written yet, or the API server just back",
+        "notes not written or not read yet, or the API server just back",
         (Reason.NOTES_FIRST,),
         BOTH,
         _BACK | {Act.REMEMBER},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from fencer.core.model import (
     BOOT_IDS_KEPT,
@@ -74,6 +75,8 @@ def with_action(note: Note | None, node: NodeView, action: BindNode | RecordDoub
             stands = standing(node, note)
             still = (doubt for doubt in note.doubts if doubt in doubts)
             return replace(note, doubts=(*still, *(doubt for doubt in doubts if doubt not in stands)))
+        case _:
+            assert_never(action)
 
 
 def standing(node: NodeView, note: Note | None) -> tuple[Doubt, ...]:

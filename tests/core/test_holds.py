@@ -252,6 +252,7 @@ IMPOSED = {
     "a note of another node": (Reason.NOTES_FIRST, of_seen(unwritten=("k8s-9",))),
     "a note of its own": (Reason.NOTES_FIRST, of_seen(unwritten=("k8s-2",))),
     "an API server that is just back": (Reason.NOTES_FIRST, of_seen(answering_s=0.0)),
+    "a state file that cannot be read": (Reason.NOTES_FIRST, of_seen(unread="state file: not read yet")),
     "a hypervisor that does not answer": (Reason.EVIDENCE_MISSING, of_seen(evidence=None)),
     "a hypervisor that has not answered for long": (Reason.EVIDENCE_STALE, stale),
 }
@@ -259,6 +260,8 @@ IMPOSED = {
 
 NOTHING_TO_TELL = frozenset({"a hypervisor that does not answer"})
 """Here only what another hypervisor says can be noted."""
+OF_THE_AGENT = frozenset({"an API server that is just back", "a state file that cannot be read"})
+"""A command has no memory that it could have lost, and a person does not wait for other agents."""
 ONLY_FENCED = frozenset({"an unsigned mark"})
 """A mark without its taint is no fence, and nobody asks who wrote it."""
 
@@ -305,7 +308,7 @@ def test_under_each_hold_a_command_does_what_its_row_says_if_it_is_for_commands(
     hold = BY_REASON[reason]
     held, policy = impose(seen, FREELY)
     decision = decide(held, policy)
-    waits = held.answering_s == 0.0  # others' notes are waited for by what begins by itself
+    waits = held.answering_s == 0.0 or held.unread  # that is for what begins by itself
     finds_out = seen.intent is Intent.START and reason in {Reason.EVIDENCE_MISSING, Reason.EVIDENCE_STALE}
     if hold.whom == AGENT or waits:
         assert act in acts(decision)
@@ -558,8 +561,20 @@ class TestNotesFirst:
         assert "k8s-8, k8s-9" in waits.objection.seen
         assert (waits.verdict, waits.recheck_s) == (Verdict.WAIT, ARMED.poll_s)
 
+    def test_what_this_agent_noted_before_it_was_started_has_to_be_known(self):
+        unread = "state file: permission denied"
+        waits = decide(observation(unread=unread, answering_s=1.0), ARMED)
+        assert (waits.verdict, waits.reason, waits.objection.seen) == (
+            Verdict.WAIT,
+            Reason.NOTES_FIRST,
+            unread,
+        )
+        assert waits.recheck_s == ARMED.poll_s
+        assert "removal" in waits.objection.needs
+        assert acts(decide(observation(unread=unread, intent=Intent.FENCE), ARMED)) == {Act.TAINT}
+
     def test_a_fenced_node_stays_fenced_meanwhile(self):
-        for facts in ({"unwritten": ("k8s-9",)}, {"answering_s": 1.0}):
+        for facts in ({"unwritten": ("k8s-9",)}, {"answering_s": 1.0}, {"unread": "not read yet"}):
             waits = decide(fenced(**facts), ARMED)
             assert (waits.verdict, waits.reason, waits.actions) == (Verdict.FENCED, Reason.NOTES_FIRST, ())
 
@@ -607,7 +622,7 @@ def test_no_decision_under_a_hold_does_what_its_row_forbids(seen, policy, name):
     reason, impose = IMPOSED[name]
     hold = BY_REASON[reason]
     watches = seen.intent is Intent.WATCH
-    bound_by_it = watches or (hold.whom == BOTH and name != "an API server that is just back")
+    bound_by_it = watches or (hold.whom == BOTH and name not in OF_THE_AGENT)
     if fits(name, seen) and bound_by_it:
         held = decide(*impose(seen, policy))
         forbidden = {act for act in Act if hold.may(act) in {May.NO, May.ALARM}}

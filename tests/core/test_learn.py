@@ -212,13 +212,19 @@ class TestLooking:
             assert decide(seen, ARMED).look
             assert not decide(replace(seen, looked_s=0.0), ARMED).look
 
-    def test_not_while_a_note_is_to_be_written_first(self):
-        unbound = healthy(node=UNBOUND, evidence=evidence(PowerState.RUNNING))
-        lifted = replace(unbound, node=replace(UNBOUND, doubts=(SAVED,)), close=False)
-        assert learn(lifted, ARMED) == Learned((BindNode(Binding(GUEST, (BOOT,))),), look=True)
-        assert not decide(lifted, ARMED).look
-        bound = replace(lifted, node=replace(lifted.node, binding=Binding(GUEST, (BOOT,))))
-        assert decide(bound, ARMED).look
+    def test_beside_a_note_that_is_to_be_written(self):
+        """Or a Node that refuses it would keep fencer from looking."""
+        unbound = healthy(node=replace(UNBOUND, doubts=(SAVED,)), close=False)
+        assert learn(unbound, ARMED) == Learned((BindNode(Binding(GUEST, (BOOT,))),), look=True)
+        assert decide(unbound, ARMED).look
+
+    def test_where_the_ladder_asks_for_it(self):
+        wrong = returned(
+            node=replace(returned().node, boot_id=BOOT, lease_renewals=9), pods=None, close=False
+        )
+        paused = replace(wrong, fleet=replace(wrong.fleet, paused_why="work"))
+        assert not learn(paused, ARMED).look
+        assert decide(paused, ARMED).look
 
     def test_nothing_is_due_of_a_node_that_is_back(self):
         assert learn(returned(), ARMED) == Learned()

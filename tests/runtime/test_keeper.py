@@ -112,20 +112,28 @@ class TestBeginning:
         desk.keeper.save_notes()
         assert (desk.keeper.nodes, desk.keeper.utc, desk.asked) == ((NODE,), NOW_UTC, [])
 
-    def test_a_disk_that_refuses_is_told_once_and_holds_nothing_up(self):
-        desk = Desk(Disk())
-        desk.disk.troubles["load"] = StateError("it is damaged, and set aside")
-        desk.begun().begun().answered()
-        assert desk.said == [(f"{STATE}: it is damaged, and set aside", True)]
-        assert desk.disk.calls == ["load", "confirm", "save"]
-
-    def test_one_that_hangs_is_asked_again_and_nothing_is_written_over_what_it_has(self):
+    @pytest.mark.parametrize(
+        ("trouble", "told"),
+        [
+            (
+                StateError("/var/lib/fencer/state: permission denied"),
+                "/var/lib/fencer/state: permission denied",
+            ),
+            (HypervisorProtocol("a bug in fencer: KeyError"), "a bug in fencer: KeyError"),
+            (HANGS, f"not read within {PATIENCE_S:g} s"),
+        ],
+        ids=["refuses", "bug", "hangs"],
+    )
+    def test_one_that_cannot_be_read_is_asked_again_and_nothing_is_written_over_what_it_has(
+        self, trouble, told
+    ):
         desk = Desk(Disk(Kept((), (NOTE,), NOW_UTC)))
-        desk.disk.troubles["load"] = HANGS
+        desk.disk.troubles["load"] = trouble
         desk.begun().noted(WRONG).answered().begun()
         desk.keeper.save_notes()
         assert desk.disk.calls == ["load", "load"]
-        assert desk.said == [(f"{STATE}: not read within {PATIENCE_S:g} s", True)]
+        assert desk.said == [(f"{STATE}: {told}", True)]
+        assert desk.keeper.unread == f"{STATE}: {told}"
         desk.disk.troubles.clear()
         desk.begun()
         assert desk.said[1:] == [(f"{STATE}: it is read again", False)]
@@ -135,13 +143,40 @@ class TestBeginning:
         assert desk.disk.kept.notes == (replace(NOTE, doubts=(SAVED, WRONG)),)
         desk.answered(after_s=NODES_EVERY_S)
         assert desk.disk.calls[2:] == ["load", "save", "confirm"]
+        assert desk.keeper.unread == ""
 
-    def test_a_bug_in_it_is_no_disk_that_hangs(self):
+
+class TestUnread:
+    """While it is not known what was noted before, nothing is given away."""
+
+    def test_it_is_known_once_it_was_read_and_is_this_cluster_s(self):
         desk = Desk(Disk())
-        desk.disk.troubles["load"] = HypervisorProtocol("a bug in fencer: KeyError: 'x'")
-        desk.begun().begun()
-        assert desk.said == [(f"{STATE}: a bug in fencer: KeyError: 'x'", True)]
-        assert desk.disk.calls == ["load"]
+        assert desk.keeper.unread == f"{STATE}: not read yet"
+        assert desk.begun().keeper.unread == f"{STATE}: not confirmed yet"
+        assert desk.answered().keeper.unread == ""
+
+    def test_without_a_disk_there_is_nothing_to_know(self):
+        assert Desk().keeper.unread == ""
+
+    def test_what_was_not_this_cluster_s_is_none_of_it(self):
+        desk = Desk(Disk(Kept((), (NOTE,), NOW_UTC), ours=False)).begun().answered()
+        assert desk.keeper.unread == ""
+
+    def test_it_says_the_newest_reason(self):
+        desk = Desk(Disk())
+        desk.disk.troubles["load"] = HANGS
+        desk.begun()
+        desk.disk.troubles["load"] = StateError("input/output error")
+        assert desk.begun().keeper.unread == f"{STATE}: input/output error"
+        assert len(desk.said) == 1
+        desk.disk.troubles = {"confirm": ClusterUnreachable("no key")}
+        assert desk.begun().answered().keeper.unread == f"{STATE}: no key"
+
+    def test_a_disk_that_does_not_write_holds_nothing_up(self):
+        desk = Desk(Disk()).begun().answered().noted(SAVED)
+        desk.disk.troubles["save"] = FULL
+        desk.keeper.save_notes()
+        assert desk.keeper.unread == ""
 
 
 class TestConfirming:

@@ -20,6 +20,7 @@ from tests.scenarios.ways.steps import (
     another_holds,
     asks,
     elects,
+    everywhere,
     given_up,
     handed_back,
     handed_over,
@@ -46,7 +47,7 @@ from tests.scenarios.ways.steps import (
     waits,
     without_lease,
 )
-from tests.scenarios.ways.words import CONFIG, DEAD, FIVE, STARTED
+from tests.scenarios.ways.words import CONFIG, DEAD, FIVE, HOSTS, STARTED
 
 ROWS = [
     row(
@@ -198,6 +199,30 @@ ROWS = [
         beside=("`fencer unfence k8s-2`, once it is back",),
         timing=Timing(podgc_s=300.0),
         more="of a node that is fenced",
+    ),
+    row(
+        Reason.NOTES_FIRST,
+        (lacks("patch nodes"), happens(What.MIGRATE), waits(140), DEAD),
+        way(
+            "that written, which is tried again in every pass",
+            "a few seconds in which the API server answers",
+            "if it does not pass, `kubectl describe node k8s-2`",
+            "why the API server refuses to have the annotations of that Node changed",
+            do=[lacks()],
+            to=fenced,
+        ),
+        shape=HOSTS,
+    ),
+    row(
+        Reason.NOTES_FIRST,
+        (DEAD, waits(20), everywhere(What.API_DOWN), waits(60), everywhere(What.API_UP)),
+        passes("7 s, in which other agents write down what they saw meanwhile", to=fenced),
+        beside=(
+            "if it does not pass, `kubectl describe node k8s-2`",
+            "why the API server refuses to have the annotations of that Node changed",
+        ),
+        policy=replace(ARMED, lease_silent_s=0.0),
+        more="after an outage",
     ),
     row(
         Reason.NO_POWER_RIGHTS,
