@@ -74,7 +74,8 @@ def with_action(note: Note | None, node: NodeView, action: BindNode | RecordDoub
         case RecordDoubts(doubts):
             stands = standing(node, note)
             still = (doubt for doubt in note.doubts if doubt in doubts)
-            return replace(note, doubts=(*still, *(doubt for doubt in doubts if doubt not in stands)))
+            new = (doubt for doubt in doubts if doubt not in stands and doubt not in note.doubts)
+            return replace(note, doubts=(*still, *new))
         case _:
             assert_never(action)
 

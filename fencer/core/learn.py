@@ -41,7 +41,7 @@ def learn(seen: Observation, policy: Policy) -> Learned:
         stands = seen.node.binding
         if binding is None and seen.note.binding is not None and isinstance(stands, Binding):
             binding = stands
-        if doubts is None and seen.note.doubts:
+        if doubts is None and (seen.note.doubts or seen.note.binding is None):
             doubts = standing(seen.node, seen.note)
     # Doubts come first: once the node is bound elsewhere, nothing tells any more that it left this place.
     doubted = () if doubts is None else (RecordDoubts(doubts),)

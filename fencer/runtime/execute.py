@@ -123,11 +123,11 @@ class Executor:
             case BindNode(binding):
                 named = self._names.binding(binding)
                 written = self._note(observation, action, lambda: cluster.bind(node, named))
-                return _noted(node, action, written=written)
+                return _noted(observation, action, written=written)
             case RecordDoubts(doubts):
                 listed = self._names.doubts(doubts)
                 written = self._note(observation, action, lambda: cluster.record_doubts(node, listed))
-                return _noted(node, action, written=written)
+                return _noted(observation, action, written=written)
             case TaintNode(mark):
                 told = self._names.mark(mark)
                 self._reserve(observation)
@@ -166,7 +166,7 @@ class Executor:
         """Take a note while the API server does not answer; None: it was noted before."""
         before = self._notes.of(observation.node.uid)
         now = self._notes.note(observation.node, action, ends=False)
-        return None if now == before else _noted(observation.node, action, written=False)
+        return None if now == before else _noted(observation, action, written=False)
 
     def _note(
         self, observation: Observation, action: BindNode | RecordDoubts, write: Callable[[], None]
@@ -189,7 +189,9 @@ class Executor:
         except ClusterError:
             self._notes.failed(node.uid)
             raise
-        self._notes.written(node.uid, action)
+        self._notes.written(node, action)
+        if must_outlive(note):
+            self._keeper.save_notes()  # or an agent that is killed now would find it there, and write it again
         return True
 
     def _do_power(
@@ -541,14 +543,15 @@ def _tainted(observation: Observation, mark: FenceMark) -> Tainted:
     return Tainted(state, mark.proof, off_s, len(pods), len(volumes))
 
 
-def _noted(node: NodeView, action: BindNode | RecordDoubts, *, written: bool) -> Done:
+def _noted(seen: Observation, action: BindNode | RecordDoubts, *, written: bool) -> Done:
     """Say what was noted, and where."""
     if isinstance(action, RecordDoubts):
         return Happened(_doubts_told(action.doubts, "noted on the Node" if written else f"noted{IN_MIND}"))
-    was, binding = node.binding, action.binding
+    binding, note = action.binding, seen.note
+    was = seen.node.binding if note is None or note.binding is None else note.instead_of
     moved = isinstance(was, Binding) and replace(was, guest=binding.guest) == binding
     why = "it runs there now" if moved else "seen running while the lease advanced"
-    why = "as this agent noted before" if was == binding else why
+    why = "as this agent noted before" if was is None and note is not None and note.binding else why
     return Happened(f"bound to {binding.guest}: {why}{'' if written else IN_MIND}")
 
 

@@ -7,7 +7,7 @@ agent that could write it nowhere fences nothing while it lives (C10).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from fencer.core.kept import Kept, reduced
@@ -74,9 +74,15 @@ class Keeper:
         if not self.utc:  # the API server has told nothing newer
             self.nodes, self.utc = kept.nodes, kept.utc
 
-    def answered(self, views: Iterable[NodeView], utc: str) -> None:
-        """Take note of all nodes, as the API has them; what was kept must be of this cluster."""
-        self.nodes, self.utc = tuple(views), utc
+    def answered(self, views: Iterable[NodeView], utc: str, unread: Collection[str] = ()) -> None:
+        """Take note of all nodes, as the API has them; what was kept must be of this cluster.
+
+        Args:
+            views: The nodes.
+            utc: The API server's clock.
+            unread: Names of nodes that cannot be read now: they stay as they last were.
+        """
+        self.nodes, self.utc = (*views, *(node for node in self.nodes if node.name in unread)), utc
         if self._store is None or not self._loaded:
             return
         if not self._confirmed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import assert_never
 
 from fencer.core.kept import laid_over, merged, missing_doubts, still_unwritten, with_action
 from fencer.core.model import BindNode, Doubt, NodeView, Note, RecordDoubts, Unreadable
@@ -32,6 +33,7 @@ class Notebook:
         self._read: dict[str, tuple[NodeView, object, NodeView]] = {}
         """Each node as it was last read, without and with its note."""
         self._unreadable: set[str] = set()
+        self._names_of: dict[str, str] = {}
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -43,6 +45,7 @@ class Notebook:
         for note in notes:
             since = self._notes.get(note.uid)
             self._notes[note.uid] = note if since is None else merged(note, since)
+            self._names_of[note.uid] = note.node
         self._read.clear()
 
     def tear_out(self) -> None:
@@ -70,13 +73,19 @@ class Notebook:
             # One that is found out again has not ended any more: the Node already has it.
             ended = missing_doubts(tuple(self._ended.get(node.uid, ())), action.doubts)
             self._ended[node.uid] = frozenset((*ended, *over))
+        self._names_of[node.uid] = node.name
         self._put(node.uid, self._names.note(note))
         return note
 
     def of(self, uid: str) -> Note | None:
-        """Return what is noted of a node, in the names of this configuration; None: nothing."""
+        """Return what is noted of a node, in the names of this configuration; None: nothing.
+
+        Without a doubt and a binding it is that doubts on the Node have ended.
+        """
         note = self._notes.get(uid)
-        return None if note is None else self._names.own(note)
+        if note is not None:
+            return self._names.own(note)
+        return Note(self._names_of[uid], uid) if self._ended.get(uid) else None
 
     def first(self, node: NodeView, *, alone: bool = False) -> tuple[str, ...]:
         """Name the nodes whose notes have to be written before anything is given away for a node.
@@ -88,17 +97,27 @@ class Notebook:
             node: The node.
             alone: Only its own: a command by hand writes nothing on any other Node.
         """
-        own = self._notes.keys() & {node.uid} if not node.gone else frozenset[str]()
-        waiting = own if alone else (self._notes.keys() - self._tried) | own
-        return tuple(sorted(self._notes[uid].node for uid in waiting - self._unreadable))
+        noted = self._notes.keys() | {uid for uid, ended in self._ended.items() if ended}
+        own = noted & {node.uid} if not node.gone else set[str]()
+        waiting = own if alone else (noted - self._tried) | own
+        return tuple(sorted(self._names_of[uid] for uid in waiting - self._unreadable))
 
-    def written(self, uid: str, action: BindNode | RecordDoubts) -> None:
-        """Take note that this is on the Node now."""
-        note = self._notes.get(uid)
-        if note is not None:  # what only ends is no note
-            bound = isinstance(action, BindNode)
-            note = replace(note, binding=None, instead_of=None) if bound else replace(note, doubts=())
-        self._put(uid, note)
+    def written(self, node: NodeView, action: BindNode | RecordDoubts) -> None:
+        """Take note that this is on the Node now; what was noted meanwhile is not."""
+        note = self.of(node.uid)
+        if note is None:
+            return
+        match action:
+            case BindNode(binding):
+                left = still_unwritten(replace(node, binding=binding), replace(note, doubts=()))
+                bound = (None, None) if left is None else (left.binding, left.instead_of)
+                note = replace(note, binding=bound[0], instead_of=bound[1])
+            case RecordDoubts(doubts):
+                note = replace(note, doubts=missing_doubts(note.doubts, doubts))
+                self._ended.pop(node.uid, None)
+            case _:
+                assert_never(action)
+        self._put(node.uid, self._names.note(note))
 
     def _put(self, uid: str, note: Note | None) -> None:
         if note is not None and (note.doubts or note.binding):
@@ -141,19 +160,22 @@ class Notebook:
         for forgotten in (self._ended.keys() | self._read.keys()).difference(uids):
             self._ended.pop(forgotten, None)
             self._read.pop(forgotten, None)
-        self._tried &= self._notes.keys()
-        self._unreadable &= self._notes.keys()
+        noted = self._notes.keys() | self._ended.keys()
+        self._tried &= noted
+        self._unreadable &= noted
+        for forgotten in self._names_of.keys() - noted:
+            del self._names_of[forgotten]
 
     def _laid(self, node: NodeView) -> NodeView:
         note = self.of(node.uid)
         if note is not None:
             left = still_unwritten(node, note)
             self._put(node.uid, left and self._names.note(left))
+            ended = self._ended.get(node.uid, frozenset())
+            if ended and not isinstance(node.doubts, Unreadable):
+                self._ended[node.uid] = ended.intersection(node.doubts)
+                node = replace(node, doubts=tuple(doubt for doubt in node.doubts if doubt not in ended))
             node = laid_over(node, left) if left is not None else node
             closed = isinstance(node.doubts, Unreadable) or isinstance(node.mark, Unreadable)
             (self._unreadable.add if closed else self._unreadable.discard)(node.uid)
-        ended = self._ended.get(node.uid, frozenset())
-        if not ended or isinstance(node.doubts, Unreadable):
-            return node
-        self._ended[node.uid] = ended.intersection(node.doubts)
-        return replace(node, doubts=tuple(doubt for doubt in node.doubts if doubt not in ended))
+        return node

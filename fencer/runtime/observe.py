@@ -104,17 +104,12 @@ class Observer:
             ClusterError: without nodes there is nothing to decide.
         """
         self.sweep()
-        try:
-            scene = self._nodes_beside(self._swept, sparing=sparing)
-        except ClusterError:
-            self._unanswered = True
-            self._notes.try_again()
-            raise
+        scene = self._nodes_beside(self._swept, sparing=sparing)
         self._answered(scene)
         return scene
 
     def sweep(self) -> None:
-        """Read all guests from afar."""
+        """Read all guests from afar. Until a look has found the nodes as well, the API server is away."""
         self._keeper.begin()
         self._api.show_life()
         self._looks_s = (self._looks_s[1], self._world.clock.now_s())
@@ -133,6 +128,8 @@ class Observer:
 
         It is enough to learn from, and for nothing else.
         """
+        self._unanswered = True
+        self._notes.try_again()
         readings, failed = _read_in(self._swept)
         now_s = self._world.clock.now_s()
         self._names.learn(self._keeper.nodes, self._swept.keys() - failed)
@@ -159,13 +156,18 @@ class Observer:
                 self._memory.guests[node.uid] = glimpse(history, reading)
         return scene
 
+    def unread(self, scene: Scene) -> list[NodeView]:
+        """Return the nodes that cannot be read now, as they last were: their guests can be seen all the same."""
+        names = _named(scene.malformed)
+        return [self._notes.read(self._names.read(node)) for node in self._keeper.nodes if node.name in names]
+
     def in_question(self, scene: Scene) -> list[NodeView]:
         """Return the nodes whose guest does not just run on where it is bound to: the others tell nothing."""
         return [node for node in scene.nodes.values() if not self._runs_on(scene, node)]
 
     def _runs_on(self, scene: Scene, node: NodeView) -> bool:
         candidates = scene.directory.candidates(node)
-        if len(candidates) != 1 or not isinstance(node.binding, Binding):
+        if len(candidates) != 1 or not isinstance(node.binding, Binding) or self._notes.of(node.uid):
             return False
         reading = scene.evidence.get(candidates[0].guest.key)
         if reading is None or reading.away:
@@ -233,7 +235,7 @@ class Observer:
         scene.evidence |= self._still_absent(now_s)
         self._remember_all(scene)
         self._calls.tell()
-        self._keeper.answered(known.views, beats.utc)
+        self._keeper.answered(known.views, beats.utc, _named(known.malformed))
         return scene
 
     @property
@@ -584,7 +586,7 @@ class Observer:
             for forgotten in known.keys() - uids:
                 del known[forgotten]
         self._finder.notice(scene.nodes.values())
-        self._notes.keep(uids, [text.partition(": ")[0] for text in scene.malformed])
+        self._notes.keep(uids, _named(scene.malformed))
         self._names.keep(uids)
 
 
@@ -599,6 +601,11 @@ def _read_in(
         for reading in answer
     }
     return readings, {name for name, answer in sweeps.items() if isinstance(answer, FencerError)}
+
+
+def _named(malformed: Sequence[str]) -> frozenset[str]:
+    """Return the names of nodes that cannot be read."""
+    return frozenset(text.partition(": ")[0] for text in malformed)
 
 
 def _last_state(scene: Scene, candidates: tuple[Candidate, ...]) -> PowerState | None:

@@ -11,7 +11,9 @@ from fencer.core.decide import decide
 from fencer.core.done import Done, Happened
 from fencer.core.foreseen import waits_for_others
 from fencer.core.history import LEASE_DURATION_S
+from fencer.core.holds import writes_notes
 from fencer.core.identity import Rules
+from fencer.core.kept import laid_over, must_outlive, with_action
 from fencer.core.learn import Learned, learn
 from fencer.core.model import (
     Action,
@@ -151,9 +153,11 @@ class Agent:
                 raise
             judged: dict[str, Judged] = dict(scene.calm)
             due: list[Seen] = []
-            for node in [node for node in scene.nodes.values() if node.name not in judged]:
+            nodes = [node for node in scene.nodes.values() if node.name not in judged]
+            learnt = self._learn(scene, [*nodes, *self.observer.unread(scene)])
+            for node in nodes:
                 if node.uid not in self._pursued:
-                    seen = self._first(self.observer.observation(scene, node))
+                    seen = self._first(learnt[node.uid][0])
                     if self._asks(*seen):
                         due.append(seen)
                     else:
@@ -181,20 +185,47 @@ class Agent:
     def _learn_without_nodes(self) -> None:
         """Learn from what was swept, although the API server does not answer: it is written there later."""
         scene = self.observer.glimpse()
-        unsure = [node for node in self.observer.in_question(scene) if self._note_only(scene, node).look]
-        node = self.observer.glimpse_closer(scene, unsure)
+        nodes = self.observer.in_question(scene)
+        learnt = self._learn(scene, nodes, away=True).values()
+        node = self.observer.glimpse_closer(scene, [seen.node for seen, learned in learnt if learned.look])
         if node is not None:
-            self._note_only(scene, node)
-        self.shared.keeper.save_notes()
+            self._learn(scene, [node], away=True, close=True)
 
-    def _note_only(self, scene: Scene, node: NodeView) -> Learned:
-        seen = self._signed(self.observer.observation(scene, node))
-        learned = learn(seen, self._policy)
-        for action in learned.notes:
-            done = self.executor.note(seen, action)
-            if done is not None:
-                self._world.reporter.acted(seen.node, action, done)
-        return learned
+    def _learn(
+        self, scene: Scene, nodes: Iterable[NodeView], *, away: bool = False, close: bool = False
+    ) -> dict[str, tuple[Observation, Learned]]:
+        """Note what must not be forgotten of these nodes, and keep it at once, before anything is written.
+
+        Whoever is pursued is learnt of as well, and whoever gets no lane in this pass: what is seen now may not
+        be seen again. Then say so, where nothing is going to be written on the Node.
+
+        Args:
+            scene: What was seen.
+            nodes: Of which.
+            away: The API server does not answer.
+            close: Their guests were read live, for these looks alone.
+
+        Returns:
+            By UID, what was seen, with the notes laid over it, and what was learnt.
+        """
+        learnt, noted = {}, []
+        for node in nodes:
+            seen = replace(self._signed(self.observer.observation(scene, node)), close=close)
+            learned = learn(seen, self._policy)
+            for action in learned.notes:
+                if seen.note is not None or must_outlive(with_action(None, seen.node, action)):
+                    done = self.executor.note(seen, action)
+                    kept = away or not writes_notes(seen, self._policy)
+                    noted += [(seen.node, action, done)] if done is not None and kept else []
+            if (note := self.shared.notes.of(node.uid)) != seen.note and note is not None:
+                if node.name in scene.nodes:
+                    scene.nodes[node.name] = laid_over(node, note)
+                seen = self._signed(self.observer.observation(scene, laid_over(node, note)))
+            learnt[node.uid] = seen, learned
+        self.shared.keeper.save_notes()
+        for node, action, done in noted:
+            self._world.reporter.acted(node, action, done)
+        return learnt
 
     def finish(self, patience_s: float) -> None:
         """Let what goes on beside the passes come to its end, for so long."""
@@ -285,11 +316,10 @@ class Agent:
         act: bool = True,
     ) -> Judged:
         """Take one node as far as it goes now: one action at a time, everything observed again after each."""
-        return self._go_on(scene, *self._first(observation), progress, act=act)
+        return self._go_on(scene, *self._first(self._signed(observation)), progress, act=act)
 
     def _first(self, observation: Observation) -> tuple[Observation, Decision]:
         """Decide on a node from afar."""
-        observation = self._signed(observation)
         return observation, self._as_rehearsed(observation, decide(observation, self._policy))
 
     def _asks(self, observation: Observation, decision: Decision) -> bool:
