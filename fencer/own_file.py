@@ -72,20 +72,36 @@ def replace_file(path: Path, content: bytes) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
             new.unlink()  # of a crash, or planted: never written through
-        descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            if os.geteuid() == 0:
-                folder = path.parent.stat()
-                os.fchown(descriptor, folder.st_uid, folder.st_gid)
+        with os.fdopen(create_file(new), "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(descriptor)
+            os.fsync(file.fileno())
         new.replace(path)
         _sync_folder(path.parent)
     except OSError:
         with suppress(OSError):
             new.unlink()
         raise
+
+
+def create_file(path: Path) -> int:
+    """Create a file that only its owner can read; return its descriptor, for writing.
+
+    Root gives it to the folder's owner, the user that an agent may run as.
+
+    Raises:
+        FileExistsError: something has that name already, also if it is a link to nowhere.
+        OSError: it could not be created.
+    """
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        if os.geteuid() == 0:
+            folder = path.parent.stat()
+            os.fchown(descriptor, folder.st_uid, folder.st_gid)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def set_aside(path: Path, utc: datetime) -> Path:

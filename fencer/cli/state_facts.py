@@ -9,8 +9,8 @@ from fencer.cli.writable import free_bytes_of, why_unwritable
 from fencer.core.text import printable
 from fencer.errors import StateError
 from fencer.preflight.facts import StateFacts
-from fencer.state.settings import key_file_of
-from fencer.state.store import DamagedStateError, read_state
+from fencer.state.reading import DamagedStateError, read_state
+from fencer.state.settings import key_file_of, lock_file_of
 
 
 def inspect_state(file: Path, free_bytes: Callable[[Path], int] = free_bytes_of) -> StateFacts:
@@ -23,7 +23,7 @@ def inspect_state(file: Path, free_bytes: Callable[[Path], int] = free_bytes_of)
     damage = ""
     try:
         size_bytes = file.stat().st_size if file.exists() else None
-        trouble = why_unwritable((file, key_file_of(file)), free_bytes) or ""
+        trouble = why_unwritable((file, key_file_of(file), lock_file_of(file)), free_bytes) or ""
     except OSError as error:
         return StateFacts(trouble=f"cannot be looked at: {error.strerror}")
     try:

@@ -313,7 +313,7 @@ class Wiring:
     def state_store(self, config: Config, cluster: Cluster) -> StateStore | None:
         """Build what keeps an agent's state; None: the configuration names no place for it.
 
-        An agent that only observes signs it with the key that there is, and creates none.
+        An agent that only observes signs it with the key that there is, and creates none in the cluster.
 
         Args:
             config: The configuration.
@@ -327,6 +327,21 @@ class Wiring:
         assert isinstance(cluster, KubernetesCluster)  # noqa: S101 - see `cluster`
         key = partial(cluster.signing_key, create=config.policy.mode is Mode.ARMED)
         return StateFile(config.state_file, key, self.wall)
+
+    def state_reader(self, config: Config, cluster: Cluster) -> StateStore | None:
+        """Build what reads the state of the agent on this machine for a command beside it. Writes nothing.
+
+        Args:
+            config: The configuration; None is returned if it names no place for a state.
+            cluster: As `cluster` builds it: it reads the key.
+        """
+        if config.state_file is None:
+            return None
+        from fencer.cluster.kubernetes import KubernetesCluster  # noqa: PLC0415 - the client is heavy
+        from fencer.state.reading import StateReader  # noqa: PLC0415 - pydantic
+
+        assert isinstance(cluster, KubernetesCluster)  # noqa: S101 - see `cluster`
+        return StateReader(config.state_file, partial(cluster.signing_key, create=False))
 
     def inspect_state(self, file: Path) -> StateFacts:
         """Return what there is of an agent's state."""
@@ -430,6 +445,7 @@ class Parts:
 
     Attributes:
         path: Where the configuration is.
+        state: Reads what the agent on this machine has noted and could not write on Nodes yet.
     """
 
     path: Path
@@ -441,6 +457,7 @@ class Parts:
     witnesses: Mapping[tuple[str, str], HostPower]
     leases: LeaseStore
     requests: Requests | None = None
+    state: StateStore | None = None
 
     @property
     def policy(self) -> Policy:
@@ -461,6 +478,9 @@ class Parts:
     ) -> World:
         """Return the ports as the runtime takes them.
 
+        What the agent on this machine has noted counts for every command, also for one that only looks:
+        `explain` has to say what `fence` would do.
+
         Args:
             reporter: Tells people.
             recorder: Keeps what was known and meant; None: nobody does.
@@ -479,6 +499,7 @@ class Parts:
             leases=self.leases,
             election=election,
             requests=self.requests,
+            state=self.state,
         )
 
 
@@ -508,6 +529,7 @@ def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) ->
     clock = wiring.clock()
     asker = wiring.asker(clock, config.policy.call_deadline_s if patience_s is None else patience_s)
     cluster, leases = wiring.cluster(config), wiring.leases(config)
+    state = wiring.state_reader(config, cluster)
     heard = config.policy.remediation is not Remediation.IGNORE
     requests = wiring.requests(config) if heard else None
     witnesses = {
@@ -520,7 +542,7 @@ def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) ->
         for endpoint in config.endpoints:
             hypervisors[endpoint.name] = wiring.hypervisor(endpoint, clock)
         with a_way_on(path):
-            yield Parts(path, config, cluster, hypervisors, asker, clock, witnesses, leases, requests)
+            yield Parts(path, config, cluster, hypervisors, asker, clock, witnesses, leases, requests, state)
     finally:
         for hypervisor in hypervisors.values():
             hypervisor.close()

@@ -38,6 +38,10 @@ MOST_REMEMBERED = 10_000
 """So many nodes and endpoints at most are remembered for that; then all are new."""
 
 
+KEYS_KEPT = 1000
+"""So many incidents that are over are known by their keys."""
+
+
 @dataclass(slots=True)
 class _Open:
     """An incident that goes on.
@@ -76,6 +80,7 @@ class Book:
     remind_s: float = REMIND_S
     _open: dict[str, _Open] = field(init=False, default_factory=dict)
     _opened_s: dict[tuple[str, Occasion], deque[float]] = field(init=False, default_factory=dict)
+    _last: dict[str, int] = field(init=False, default_factory=dict)
     _first: bool = field(init=False, default=True)
 
     def look(self, found: Look, now_s: float, at: datetime) -> list[Message]:
@@ -164,12 +169,22 @@ class Book:
             one.told, title=title, text=text, at=at, number=one.told.number + 1, over=True, loud=True
         )
 
+    def _new_key(self, ident: str, began: int) -> str:
+        """Return the key of an incident: another one than that of an incident that is over, and began then, too.
+
+        A node may be excluded, and included again, in one and the same outage.
+        """
+        self._last[ident] = began = max(began, self._last.pop(ident, began - 1) + 1)
+        if len(self._last) > KEYS_KEPT:
+            del self._last[next(iter(self._last))]
+        return f"{ident}-{began:x}"
+
     def _tell(self, ident: str, one: _Open, now_s: float, at: datetime, *, loud: bool = True) -> Message:
         case, before = one.case, one.told
         text = case.text
         if before is not None and before.occasion is Occasion.ALARM and case.occasion is not Occasion.ALARM:
             text = f"The alarm is over.\n{text}"
-        key = before.key if before is not None else f"{ident}-{int(one.began.timestamp()):x}"
+        key = before.key if before is not None else self._new_key(ident, int(one.began.timestamp()))
         number = before.number + 1 if before is not None else 1
         one.told = Message(
             key,

@@ -55,12 +55,13 @@ class Recorder(Protocol):
 
 
 class StateStore(Protocol):
-    """Keeps what an agent has seen and could not write on Nodes yet, over its restarts. One agent has it."""
+    """Keeps what an agent has seen and could not write on Nodes yet, over restarts. One agent writes it."""
 
     def load(self) -> Kept:
         """Return what was kept, as far as this disk alone can tell that it is ours. Asks nobody else.
 
-        A file that is damaged, or not signed by an agent of this machine, is set aside.
+        A file that is damaged, or not signed by an agent of this machine, is set aside, unless another agent
+        uses it.
 
         Raises:
             StateError: nothing can be read; the text says why, and what becomes of it.
@@ -73,7 +74,7 @@ class StateStore(Protocol):
         If not, it is set aside, and must be forgotten.
 
         Raises:
-            ClusterError: the cluster's key cannot be read.
+            ClusterError: the cluster's key cannot be read; or there is none, and what was loaded needs one.
         """
         ...
 
@@ -81,7 +82,7 @@ class StateStore(Protocol):
         """Replace what is kept; it is signed, and on the disk when this returns.
 
         Raises:
-            StateError: it could not be written, or nothing is there to sign it with.
+            StateError: it could not be written, another agent uses it, or nothing is there to sign it with.
         """
         ...
 

@@ -159,6 +159,19 @@ class Observer:
                 self._memory.guests[node.uid] = glimpse(history, reading)
         return scene
 
+    def in_question(self, scene: Scene) -> list[NodeView]:
+        """Return the nodes whose guest does not just run on where it is bound to: the others tell nothing."""
+        return [node for node in scene.nodes.values() if not self._runs_on(scene, node)]
+
+    def _runs_on(self, scene: Scene, node: NodeView) -> bool:
+        candidates = scene.directory.candidates(node)
+        if len(candidates) != 1 or not isinstance(node.binding, Binding):
+            return False
+        reading = scene.evidence.get(candidates[0].guest.key)
+        if reading is None or reading.away:
+            return False
+        return reading.power_state is PowerState.RUNNING and reading.guest == node.binding.guest
+
     def glimpse_closer(self, scene: Scene, nodes: Sequence[NodeView]) -> NodeView | None:
         """Read the guest of one of these nodes live, the one that was read so the longest time ago.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
@@ -181,7 +181,7 @@ class Agent:
     def _learn_without_nodes(self) -> None:
         """Learn from what was swept, although the API server does not answer: it is written there later."""
         scene = self.observer.glimpse()
-        unsure = [node for node in scene.nodes.values() if self._note_only(scene, node).look]
+        unsure = [node for node in self.observer.in_question(scene) if self._note_only(scene, node).look]
         node = self.observer.glimpse_closer(scene, unsure)
         if node is not None:
             self._note_only(scene, node)
@@ -307,18 +307,18 @@ class Agent:
         act: bool = True,
     ) -> Judged:
         """Act and look, in turns, until there is nothing more to do now."""
-        failed = ""
+        failed, refused = "", set[type[Action]]()
         try:
             for _ in range(STEPS):
                 progress()
-                due, done = self._due(observation, decision), None
+                due, done = self._due(observation, decision, refused), None
                 if self._wants_closer(observation, decision, due):
                     observation = self._signed(self.observer.closer(scene, observation))
                 elif not due or not act:
                     break
                 else:
                     if isinstance(due[0], COUNTED):
-                        observation, decision, done = self._act_counted(scene, observation, decision)
+                        observation, decision, done = self._act_counted(scene, observation, decision, refused)
                     else:
                         done = self._act(observation, decision, due[0])
                     if done is None:
@@ -327,7 +327,12 @@ class Agent:
                         failed = str(done)
                         if isinstance(done, Happened) and done.changed:  # what was told may be late for long
                             observation = self._signed(self.observer.closer(scene, observation))
-                        break
+                        if not isinstance(due[0], BindNode | RecordDoubts):
+                            break
+                        # It counts all the same. What else is due must not wait for a Node that refuses it.
+                        refused.add(type(due[0]))
+                        decision = decide(observation, self._policy)
+                        continue
                     observation = self._signed(self.observer.closer(scene, observation))
                 decision = decide(observation, self._policy)
         except ClusterError as error:
@@ -338,7 +343,7 @@ class Agent:
         return self._concluded(observation, decision, failed)
 
     def _act_counted(
-        self, scene: Scene, observation: Observation, decision: Decision
+        self, scene: Scene, observation: Observation, decision: Decision, refused: Collection[type[Action]]
     ) -> tuple[Observation, Decision, Done | None]:
         """Count the other nodes again, and act if that still is right, while nobody else does.
 
@@ -356,7 +361,7 @@ class Agent:
                 return replace(observation, close=False), decision, None
             observation = self.observer.recounted(scene, observation, came_s)
             decision = decide(observation, self._policy)
-            due = self._due(observation, decision)
+            due = self._due(observation, decision, refused)
             if self._wants_closer(observation, decision, due) or not due or not isinstance(due[0], COUNTED):
                 return observation, decision, None
             action = due[0]
@@ -412,12 +417,15 @@ class Agent:
         else:
             self._rehearsed.pop(node.uid, None)
 
-    def _due(self, observation: Observation, decision: Decision) -> list[Action]:
-        """Return the actions to carry out: all of them, but an alarm only once."""
+    def _due(
+        self, observation: Observation, decision: Decision, refused: Collection[type[Action]] = ()
+    ) -> list[Action]:
+        """Return the actions to carry out: an alarm only once, and no note that the Node has just refused."""
         return [
             action
             for action in decision.actions
-            if not (isinstance(action, Alarm) and (observation.incident, action) in self._alarmed)
+            if type(action) not in refused
+            and not (isinstance(action, Alarm) and (observation.incident, action) in self._alarmed)
         ]
 
     def _wants_closer(self, observation: Observation, decision: Decision, due: Sequence[Action]) -> bool:

@@ -52,7 +52,7 @@ class World:
         leases: What agents share in the cluster; None: this one shares nothing.
         election: What this agent is to each hypervisor; None: no other agent is thought of.
         requests: What other controllers of the cluster ask of fencer; None: nobody is heard here.
-        state: Keeps what was seen over restarts; None: it is lost with the process, as with a command.
+        state: Keeps what was seen over restarts; None: it is lost with the process.
     """
 
     cluster: Cluster

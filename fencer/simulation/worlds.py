@@ -76,6 +76,8 @@ DISK_SHARE = 0.1
 """In so many worlds the disk of an agent hangs for a while."""
 HELD_SHARE = 0.4
 """In so many worlds something holds fencer back for a while, amid all that happens."""
+FREED = frozenset({What.FENCING_RESUMED, What.NODE_RESUMED, What.NODE_INCLUDED, What.AGENT_ARMED})
+"""From then on nothing holds fencer back."""
 FIRST_MINUTE_S = 47.0
 """So long after a story has begun the API server's clock shows a whole minute: windows count in minutes."""
 
@@ -108,7 +110,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
         script=script,
         fenced=(),
         refused=None,
-        duration_s=max([_window_ends_s(policy), *(fault.at_s + fault.for_s for fault in script)]) + CALM_S,
+        duration_s=_ends_s(script, policy) + CALM_S,
         shape=shape,
         policy=policy,
         watchers=watchers,
@@ -239,9 +241,11 @@ def _held(
     return (), replace(policy, maintenance=(window,))
 
 
-def _window_ends_s(policy: Policy) -> float:
-    """Return when the last window of a world ends; 0: there is none."""
-    return max((60.0 * int(window.ends[3:]) for window in policy.maintenance), default=0.0)
+def _ends_s(script: Sequence[Fault], policy: Policy) -> float:
+    """Return when nothing more happens: what was held back until the last of it has been done by then."""
+    freed_s = [fault.at_s for fault in script if fault.what in FREED]
+    freed_s += [60.0 * int(window.ends[3:]) for window in policy.maintenance]
+    return max([0.0, *(fault.at_s + fault.for_s for fault in script), *(at_s + CALM_S for at_s in freed_s)])
 
 
 def _fates(chance: Random, watchers: Sequence[Watcher], script: Sequence[Fault]) -> Sequence[Fault]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from fencer.core.kept import Kept
 from fencer.core.text import printable
@@ -26,7 +28,8 @@ LARGEST_KEY_BYTES = 1000
 _PURPOSE = b"fencer state file"
 _SCHEMA = re.compile(re.escape(MAGIC) + rb"([1-9][0-9]{0,8})[,}]")
 _HEAD = re.compile(re.escape(MAGIC) + rb'([1-9][0-9]{0,8}), "signature": "([0-9a-f]{64})"}\n')
-_KEY = re.compile(rb"fencer state key 1\n([0-9a-f]{64})\n([0-9a-f]{64})\n")
+_KEY = re.compile(rb"fencer state key 1( local)?\n([0-9a-f]{64})\n([0-9a-f]{64})\n")
+_KEYS = re.compile(rb"(?:%s){1,2}" % _KEY.pattern)
 
 
 class DamagedContentError(Exception):
@@ -37,12 +40,26 @@ class ForeignContentError(Exception):
     """It is not fencer's, or a newer fencer's. The text says what it is."""
 
 
-def derive_signer(cluster_key: bytes) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """A key that signs state files.
+
+    Attributes:
+        key: 32 bytes.
+        local: It was created on this machine, because the cluster had none yet; else it is derived from the
+            cluster's.
+    """
+
+    key: bytes = field(repr=False)
+    local: bool = False
+
+
+def derive_signer(cluster_key: bytes) -> Signer:
     """Return the key that signs state files of a cluster. It does not give the cluster's key away."""
-    return hmac.digest(cluster_key, _PURPOSE, "sha256")
+    return Signer(hmac.digest(cluster_key, _PURPOSE, "sha256"))
 
 
-def pack(kept: Kept, signer: bytes) -> bytes:
+def pack(kept: Kept, signer: Signer) -> bytes:
     """Return it as the content of a state file.
 
     Args:
@@ -53,12 +70,15 @@ def pack(kept: Kept, signer: bytes) -> bytes:
     return b'%s%d, "signature": "%s"}\n%s' % (MAGIC, SCHEMA, _signature(signer, SCHEMA, body), body)
 
 
-def unpack(content: bytes, signer: bytes | None) -> Kept:
+def unpack(content: bytes, signers: Sequence[Signer]) -> tuple[Kept, Signer]:
     """Read the content of a state file.
 
     Args:
         content: All of it.
-        signer: The key that signs; None: it is missing.
+        signers: The keys one of which signs; none: they are missing.
+
+    Returns:
+        What it contains, and the key that signed it.
 
     Raises:
         DamagedContentError: it was changed, or is signed with another key.
@@ -70,17 +90,20 @@ def unpack(content: bytes, signer: bytes | None) -> Kept:
     head = _HEAD.match(content)
     if head is None:
         raise DamagedContentError("is damaged: its first line is not as fencer writes it")
-    if signer is None:
+    if not signers:
         raise DamagedContentError("cannot be verified: the key beside it is missing")
     body = content[head.end() :]
-    if not hmac.compare_digest(_signature(signer, int(head[1]), body), head[2]):
+    signed_by = [
+        signer for signer in signers if hmac.compare_digest(_signature(signer, int(head[1]), body), head[2])
+    ]
+    if not signed_by:
         raise DamagedContentError("has a wrong signature: it was changed, or signed with another key")
     try:
         found = read_json(Kept, body)
     except ValueError as error:
         raise DamagedContentError(f"cannot be read: {printable(str(error))}") from error
     assert isinstance(found, Kept)  # noqa: S101 - as the model says
-    return found
+    return found, signed_by[0]
 
 
 def require_known(content: bytes) -> None:
@@ -103,28 +126,36 @@ def require_known(content: bytes) -> None:
         )
 
 
-def pack_signer(signer: bytes) -> bytes:
-    """Return the key that signs as the content of its file."""
-    return b"fencer state key 1\n%s\n%s\n" % (signer.hex().encode(), _checksum(signer))
+def pack_signers(signers: Iterable[Signer]) -> bytes:
+    """Return keys as the content of their file.
+
+    Args:
+        signers: The one that signs, and before another one signs in its place, both: the newer one first.
+    """
+    return b"".join(map(_packed, signers))
 
 
-def unpack_signer(content: bytes) -> bytes:
-    """Read the file of the key that signs.
+def unpack_signers(content: bytes) -> tuple[Signer, ...]:
+    """Read the file of the keys; return one or two, the newer one first.
 
     Raises:
         DamagedContentError: it is not as it was written.
     """
-    found = _KEY.fullmatch(content)
-    if found is None or _checksum(signer := bytes.fromhex(found[1].decode())) != found[2]:
+    signers = [
+        Signer(bytes.fromhex(found[2].decode()), local=bool(found[1])) for found in _KEY.finditer(content)
+    ]
+    if not _KEYS.fullmatch(content) or pack_signers(signers) != content:
         raise DamagedContentError("is damaged")
-    return signer
+    return tuple(signers)
 
 
-def _signature(signer: bytes, schema: int, body: bytes) -> bytes:
-    signature = hmac.new(signer, b"%s%d\n" % (MAGIC, schema), "sha256")
+def _signature(signer: Signer, schema: int, body: bytes) -> bytes:
+    signature = hmac.new(signer.key, b"%s%d\n" % (MAGIC, schema), "sha256")
     signature.update(body)
     return signature.hexdigest().encode()
 
 
-def _checksum(signer: bytes) -> bytes:
-    return hashlib.sha256(signer).hexdigest().encode()
+def _packed(signer: Signer) -> bytes:
+    origin = b" local" if signer.local else b""
+    checksum = hashlib.sha256(origin + signer.key).hexdigest().encode()
+    return b"fencer state key 1%s\n%s\n%s\n" % (origin, signer.key.hex().encode(), checksum)

@@ -139,7 +139,6 @@ OF_A_FENCE: dict[Reason, str] = {
         "`mode: armed` in {path}; or `fencer fence {node}`, which clears what is left, and `fencer unfence "
         "{node}`, once it is back"
     ),
-    Reason.MAINTENANCE: "`fencer unfence {node}`, once it is back, does not wait for its end",
 }
 """Other words if the node is fenced already."""
 

@@ -6,11 +6,14 @@ from dataclasses import replace
 import pytest
 
 from fencer.core import annotations
-from fencer.core.model import Proof
+from fencer.core.kept import Kept
+from fencer.core.model import Doubt, Doubted, Note, Proof
 from fencer.core.policy import Mode, Policy, SavedGuest
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import What
 from fencer.simulation.workloads import DaemonSet
+from fencer.state.reading import StateReader
+from fencer.state.store import StateFile
 from tests.cli.lab import Impatient, Lab
 from tests.cli.screen import at_a_terminal
 from tests.journal.direct import deeds
@@ -377,3 +380,39 @@ def test_a_guest_that_runs_is_no_case_of_nothing_to_do():
     result = lab.run("fence", "k8s-2", "--yes")
     assert result.exit_code == 1
     assert "refused: its guest runs" in result.output
+
+
+def noted(tmp_path):
+    """Return a lab whose k8s-2 is off, and an agent's state file: its guest's memory was saved to a file."""
+    lab, file = stopped(), tmp_path / "state.jsonl"
+    stands = lab.simulation.cluster.fact("k8s-2").node
+    doubt = Doubt(Doubted.FILED, stands.binding.guest, "", "fencer@pve1", "2026-11-29T02:14:30Z")
+    StateFile(file, lambda: b"the key of a cluster, 32 bytes..").save(
+        Kept(notes=(Note(stands.name, stands.uid, (doubt,)),))
+    )
+    lab.state_reader = lambda _config, _cluster: StateReader(
+        file, lambda: b"the key of a cluster, 32 bytes.."
+    )
+    return lab, file
+
+
+@pytest.mark.parametrize(
+    "words", [("fence",), ("fence", "--dry-run"), ("shutdown",), ("explain",), ("status",)], ids=" ".join
+)
+def test_what_the_agent_noted_and_could_not_write_counts_for_commands(tmp_path, words):
+    lab, file = noted(tmp_path)
+    before = file.read_bytes()
+    yes = () if words[0] in {"explain", "status"} else ("--yes",)
+    told = " ".join(lab.run(words[0], "k8s-2", *words[1:], *yes).output.split())
+    assert "saved to a file" in told, told
+    assert lab.simulation.cluster.fact("k8s-2").node.mark is None
+    assert file.read_bytes() == before
+
+
+def test_a_command_that_cannot_read_what_the_agent_noted_says_so_once_and_goes_on(tmp_path, caplog):
+    lab, file = noted(tmp_path)
+    file.write_bytes(b"")
+    assert lab.run("fence", "k8s-2", "--yes").exit_code == 0
+    assert lab.simulation.cluster.fact("k8s-2").node.mark is not None
+    [told] = [message for message in caplog.messages if "it is cut off" in message]
+    assert told.endswith("What the agent here has noted does not count for this command")

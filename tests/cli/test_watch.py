@@ -206,6 +206,13 @@ def test_the_journal_is_kept_but_not_in_a_dry_run(tmp_path):
     assert "TaintNode" in deeds(tmp_path / "journal0.db")
 
 
+class Unread:
+    """What commands read of the state of an agent. An agent does not."""
+
+    def load(self):
+        raise AssertionError
+
+
 @pytest.mark.parametrize(
     ("words", "built"),
     [((), [Mode.ARMED]), (("--once",), [Mode.ARMED]), (("--dry-run",), []), (("--once", "--dry-run"), [])],
@@ -219,6 +226,9 @@ def test_the_state_is_kept_but_not_in_a_dry_run(tmp_path, words, built):
             assert cluster is self.simulation.cluster
             asked.append(config.policy.mode)
             return StateFile(tmp_path / "state.jsonl", lambda: b"the key of a cluster, 32 bytes..")
+
+        def state_reader(self, _config, _cluster):
+            return Unread()
 
     lab = Keeping()
     if "--once" in words:

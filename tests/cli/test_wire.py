@@ -1,5 +1,6 @@
 """The real wiring, as far as it goes without a cluster: what is built of which setting, and what is said."""
 
+import gc
 import json
 import os
 import subprocess
@@ -16,13 +17,17 @@ from fencer.cli.wire import Wiring
 from fencer.config.settings import ProxmoxEndpoint
 from fencer.core.kept import Kept
 from fencer.core.policy import Mode
-from fencer.errors import ConfigError, StateError
+from fencer.errors import ConfigError
 from fencer.hypervisors.libvirt.client import LibvirtHypervisor
 from fencer.runtime.clock import SystemClock
+from fencer.state.form import derive_signer
+from fencer.state.reading import Reading, read_state
 from tests.cluster.standin import StandIn, routes, status
 from tests.support.guests import libvirt_binding
 from tests.support.vbox import FakeVBox
 
+KEY = b"the key of all agents of a cluster"
+SEEN = Kept(utc="2026-11-29T02:14:30Z")
 SECRETS = "/api/v1/namespaces/fencer/secrets"
 SECRET = f"{SECRETS}/fencer-key"
 KUBECONFIG = {
@@ -57,40 +62,72 @@ def test_a_cluster_is_built_of_the_kubeconfig(config):
     wiring.cluster(wiring.load(config))
 
 
-@pytest.mark.parametrize(
-    ("mode", "asked", "said"),
-    [
-        ("observe", [("GET", SECRET)], "the first agent that is armed creates it"),
-        ("armed", [("GET", SECRET), ("POST", SECRETS)], "no namespace fencer"),
-    ],
-)
-def test_the_state_is_signed_with_the_clusters_key_which_only_an_armed_agent_creates(
-    config, mode, asked, said
-):
+@pytest.fixture
+def keyless(config):
+    """An API server of a cluster that has no key yet."""
     none = status(404, reason="NotFound", name="fencer-key")
     with StandIn(routes({"/fencer-key": none, "/secrets": none}), key=None) as server:
-        written = yaml.safe_load(config.read_text())
-        written["mode"], written["kubernetes"]["unauthenticated"] = mode, True
-        config.write_text(yaml.safe_dump(written))
         (config.parent / "kubeconfig").write_text(
             json.dumps(KUBECONFIG).replace("https://127.0.0.1:1", server.url)
         )
-        wiring, loaded = Wiring(), Wiring().load(config)
-        state = wiring.state_store(loaded, wiring.cluster(loaded))
-        assert state.load() == Kept()
-        with pytest.raises(StateError, match=f"nothing is there to sign it with: .*{said}"):
-            state.save(Kept())
-        assert server.asked == asked
-        server.key = b"the key of all agents of a cluster"
-        state.save(Kept())
-        assert config.with_suffix(".state.jsonl").exists()
-        assert wiring.inspect_state(loaded.state_file).size_bytes
+        yield server
+
+
+def stored(config, mode):
+    """Return the configuration in this mode, and what keeps the state."""
+    written = yaml.safe_load(config.read_text())
+    written["mode"], written["kubernetes"]["unauthenticated"] = mode, True
+    config.write_text(yaml.safe_dump(written))
+    wiring, loaded = Wiring(), Wiring().load(config)
+    return loaded, wiring.state_store(loaded, wiring.cluster(loaded))
+
+
+@pytest.mark.parametrize(
+    ("mode", "asked"), [("observe", [("GET", SECRET)]), ("armed", [("GET", SECRET), ("POST", SECRETS)])]
+)
+def test_the_state_is_signed_with_the_clusters_key_which_only_an_armed_agent_creates(
+    config, keyless, mode, asked
+):
+    loaded, state = stored(config, mode)
+    assert state.load() == Kept()
+    state.save(Kept())  # with a local key
+    assert keyless.asked == asked
+    assert Wiring().inspect_state(loaded.state_file).size_bytes
+
+
+def test_what_an_observing_agent_saw_on_a_new_cluster_survives_its_arming(config, keyless):
+    loaded, state = stored(config, "observe")
+    state.load()
+    state.save(SEEN)
+    assert state.confirm()
+    del state
+    gc.collect()  # the client's errors refer to themselves, and so to who asked
+    keyless.key = KEY
+    _, armed = stored(config, "armed")
+    assert armed.load() == SEEN
+    assert armed.confirm()
+    assert read_state(loaded.state_file) == Reading(SEEN, derive_signer(KEY))
+
+
+def test_commands_read_the_state_and_neither_create_a_key_nor_write(config, keyless):
+    loaded, state = stored(config, "armed")
+    keyless.key = KEY
+    state.save(SEEN)
+    asked = len(keyless.asked)
+    wiring = Wiring()
+    reader = wiring.state_reader(loaded, wiring.cluster(loaded))
+    assert reader.load() == SEEN
+    assert reader.confirm()
+    reader.save(Kept())
+    assert {method for method, _ in keyless.asked[asked:]} <= {"GET"}
+    assert read_state(loaded.state_file).kept == SEEN
 
 
 def test_without_a_place_no_state_is_kept(config):
     wiring = Wiring()
     loaded = replace(wiring.load(config), state_file=None)
     assert wiring.state_store(loaded, wiring.cluster(loaded)) is None
+    assert wiring.state_reader(loaded, wiring.cluster(loaded)) is None
 
 
 def test_a_kubeconfig_that_is_not_there_is_a_configuration_error(config):

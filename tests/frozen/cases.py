@@ -439,7 +439,17 @@ SIGNER = form.derive_signer(KEY)
 
 def read_state_file(text: str) -> Kept:
     """Read a state file. Its last line ends, and a frozen text does not have that end."""
-    return form.unpack(f"{text}\n".encode(), SIGNER)
+    return form.unpack(f"{text}\n".encode(), (SIGNER,))[0]
+
+
+def write_signers(signers: tuple[form.Signer, ...]) -> str:
+    """Return the keys of a state file as a text without its last line's end."""
+    return form.pack_signers(signers).decode().strip()
+
+
+def read_signers(text: str) -> tuple[form.Signer, ...]:
+    """Read the keys of a state file."""
+    return form.unpack_signers(f"{text}\n".encode())
 
 
 STATE_FILES = (
@@ -450,9 +460,15 @@ STATE_FILES = (
     Case("state file", STATES[0], read=read_state_file),  # what is written today may have keys more
     Case(
         "key of a state file",
-        SIGNER,
-        lambda signer: form.pack_signer(signer).decode().strip(),
-        lambda text: form.unpack_signer(f"{text}\n".encode()),
+        (SIGNER,),
+        write_signers,
+        read_signers,
+    ),
+    Case(
+        "keys of a state file while the cluster's takes the place of a local one",
+        (SIGNER, form.Signer(bytes(range(32)), local=True)),
+        write_signers,
+        read_signers,
     ),
 )
 

@@ -80,7 +80,7 @@ def parsed(text: str) -> Any:
         return text
 
 
-FROZEN_SO_FAR = (68242, "b64b9030a153e1a4d0be8d5317db786f189572793b5ddbf22ecaa73ad4ae609b")
+FROZEN_SO_FAR = (68650, "7fdeb6072c931f21d044ce867508cafb5423edd53051e8d2a83d69fc2b2489c1")
 """How many bytes of the file nobody may change any more, and their SHA-256. Raise both when you append."""
 
 

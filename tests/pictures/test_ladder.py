@@ -14,7 +14,7 @@ from fencer.wording.verdicts import VERDICT_WORDS
 from tests.pictures.ladder import BEGIN, QUESTIONS, draw, noes, not_off
 from tests.pictures.verdicts import given_by
 
-RUNGS = dict([*zip(BEGIN, (consent.may_begin, identity.bound), strict=True), *FENCE.rungs])
+RUNGS = dict([*zip(BEGIN, (consent.held, identity.bound), strict=True), *FENCE.rungs])
 
 
 def test_every_rung_has_a_question_and_no_question_is_left_over():

@@ -316,6 +316,22 @@ class TestANodeThatRefusesItsNote:
         assert stage.node("k8s-3").out_of_service
         assert stage.node().out_of_service is None
 
+    def test_keeps_nothing_else_on_that_node_waiting(self, stage):
+        """Its guest is back on another host, which cannot be noted: the fence comes off all the same."""
+        stage.happen("crash")
+        stage.run(120)
+        assert stage.node().out_of_service
+
+        def refuse(_node, _binding):
+            raise ClusterError("admission webhook denied the request")
+
+        stage.simulation.cluster.bind = refuse
+        stage.simulation.world.guests["k8s-2"].host = "lab2"
+        stage.happen("start")
+        stage.run(120)
+        assert not stage.node().out_of_service
+        assert not stage.node().unschedulable
+
     def test_is_looked_at_all_the_same(self, stage):
         """Only a live look ends a doubt."""
         self.refusing(stage)

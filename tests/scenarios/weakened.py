@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from fencer.core import fence
-from fencer.core.doubt import recorded
 from fencer.core.ladders import CLEAR_TRUSTING, FENCE_TRUSTING, SOUND, Ladder, begin, climb
+from fencer.core.learn import learn
 from fencer.core.model import Decision, Observation, PowerState
 from fencer.core.policy import Policy
 from fencer.core.rung import Answer, Passed, Subject
@@ -66,9 +66,10 @@ class Weakened:
         )
         if isinstance(begun, Decision):
             return begun
-        subject, opening = begun
-        decision = climb(self._ladder_for(subject), subject, opening, self._policy)
-        return decision if self._ladders.gullible else recorded(subject.seen, decision)
+        subject = begun.subject
+        decision = climb(self._ladder_for(subject), subject, begun.opening, self._policy)
+        notes = () if self._ladders.gullible else learn(observation, self._policy).notes
+        return replace(decision, actions=(*notes, *decision.actions))
 
     def _ladder_for(self, subject: Subject) -> Ladder:
         if subject.node.out_of_service is not None:

@@ -17,16 +17,18 @@ from fencer.state.form import (
     SCHEMA,
     DamagedContentError,
     ForeignContentError,
+    Signer,
     derive_signer,
     pack,
-    pack_signer,
+    pack_signers,
     require_known,
     unpack,
-    unpack_signer,
+    unpack_signers,
 )
 from tests.core.build import GUEST, OTHER, doubt, node
 
 SIGNER = derive_signer(b"the key of a cluster, 32 bytes..")
+LOCAL = Signer(b"a random key of this machine....", local=True)
 BOUND = Binding(GUEST, ("boot-1", "boot-2"))
 NOTE = Note("k8s-2", "uid-2", (doubt(),), BOUND, replace(BOUND, guest=OTHER))
 KEPT = Kept(
@@ -42,21 +44,26 @@ def signed(text, signer=SIGNER, schema=SCHEMA):
     return b'%s%d, "signature": "%s"}\n%s' % (MAGIC, schema, signature, body)
 
 
+def read(content, signers=(SIGNER,)):
+    """Return what a state file contains."""
+    return unpack(content, signers)[0]
+
+
 def test_what_is_packed_comes_back():
-    assert unpack(CONTENT, SIGNER) == KEPT
-    assert unpack(pack(Kept(), SIGNER), SIGNER) == Kept()
+    assert read(CONTENT) == KEPT
+    assert read(pack(Kept(), SIGNER)) == Kept()
 
 
 def test_times_without_an_end_and_names_with_half_a_character_come_back():
     kept = Kept((node(name="k8s-\ud800\n\x1b[2J", deaf_s=float("inf")),), (Note("\ud800", "uid"),), "\u202e")
-    assert unpack(pack(kept, SIGNER), SIGNER) == kept
+    assert read(pack(kept, SIGNER)) == kept
 
 
 @given(st.text(), st.text(), st.lists(st.text(), max_size=3))
 def test_any_text_comes_back(name, utc, boots):
     note = Note(name, utc, binding=Binding(GUEST, tuple(boots)))
     kept = Kept((node(name=name),), (note,), utc)
-    assert unpack(pack(kept, SIGNER), SIGNER) == kept
+    assert read(pack(kept, SIGNER)) == kept
 
 
 def test_any_json_reader_can_look_at_it():
@@ -70,16 +77,16 @@ def test_each_byte_that_changes_is_noticed():
         changed = bytearray(CONTENT)
         changed[at] ^= 1
         with pytest.raises((DamagedContentError, ForeignContentError)):
-            unpack(bytes(changed), SIGNER)
+            read(bytes(changed))
 
 
 def test_each_cut_and_each_addition_is_noticed():
     for at in range(len(CONTENT)):
         with pytest.raises(DamagedContentError):
-            unpack(CONTENT[:at], SIGNER)
+            read(CONTENT[:at])
     for more in (b"\n", b" ", b"{}", b"\0"):
         with pytest.raises(DamagedContentError):
-            unpack(CONTENT + more, SIGNER)
+            read(CONTENT + more)
 
 
 @given(st.binary(max_size=200), st.integers(0, len(CONTENT)))
@@ -87,38 +94,38 @@ def test_whatever_is_in_it_is_refused(noise, at):
     content = CONTENT[:at] + noise + CONTENT[at + len(noise) :]
     if content != CONTENT:
         with pytest.raises((DamagedContentError, ForeignContentError)):
-            unpack(content, SIGNER)
+            read(content)
 
 
 def test_what_another_key_signed_is_forged():
     forged = pack(KEPT, derive_signer(b"the key of another cluster......"))
     with pytest.raises(DamagedContentError, match="has a wrong signature"):
-        unpack(forged, SIGNER)
+        read(forged)
 
 
 def test_without_a_key_nothing_is_believed():
     with pytest.raises(DamagedContentError, match="the key beside it is missing"):
-        unpack(CONTENT, None)
+        read(CONTENT, ())
 
 
 def test_the_clusters_own_key_does_not_sign():
     """A signature on a Node and one in a state file never stand for each other."""
     key = b"the key of a cluster, 32 bytes.."
-    assert derive_signer(key) != key
+    assert derive_signer(key).key != key
     with pytest.raises(DamagedContentError):
-        unpack(CONTENT, key)
+        read(CONTENT, (Signer(key),))
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 4096, MAGIC[:7], MAGIC[:7] + b"\0\0"])
 def test_what_a_power_failure_leaves_is_damaged_and_not_foreign(content):
     with pytest.raises(DamagedContentError, match="cut off"):
-        unpack(content, SIGNER)
+        read(content)
 
 
 @pytest.mark.parametrize("content", [b"root:x:0:0\n", b'{"fencer": "notified", "version": 1}\n', b"\n"])
 def test_what_is_not_fencers_is_foreign(content):
     with pytest.raises(ForeignContentError, match="no state file of fencer's"):
-        unpack(content, SIGNER)
+        read(content)
 
 
 @pytest.mark.parametrize("schema", [SCHEMA + 1, 999_999_999])
@@ -133,7 +140,7 @@ def test_a_newer_schema_is_left_alone_whatever_its_first_line_looks_like(schema)
 @pytest.mark.parametrize("number", [b"0", b"-1", b"01", b"1.5", b"x", b"9999999999", b"1"])
 def test_a_schema_that_is_no_number_is_damage(number):
     with pytest.raises(DamagedContentError, match="its first line"):
-        unpack(MAGIC + number + b"}\n", SIGNER)
+        read(MAGIC + number + b"}\n")
 
 
 def test_a_field_that_came_later_has_its_default():
@@ -141,7 +148,7 @@ def test_a_field_that_came_later_has_its_default():
     assert '"instead_of"' in text
     older = re.sub(r',"instead_of":\{.*?\}(?=\}\],"unheard_of)', "", text)
     assert '"instead_of"' not in older
-    found = unpack(signed(older), SIGNER)
+    found = read(signed(older))
     assert found == replace(KEPT, utc="", notes=(replace(NOTE, instead_of=None),))
 
 
@@ -150,13 +157,13 @@ def test_a_field_that_came_later_has_its_default():
 )
 def test_what_is_signed_and_cannot_be_read_is_damage_and_its_text_is_harmless(text):
     with pytest.raises(DamagedContentError, match="cannot be read") as caught:
-        unpack(signed(text), SIGNER)
+        read(signed(text))
     assert str(caught.value).isprintable()
 
 
 def test_one_that_is_too_large_is_damage():
     with pytest.raises(DamagedContentError, match="larger than any"):
-        unpack(MAGIC + b"1, " + b" " * LARGEST_BYTES, SIGNER)
+        read(MAGIC + b"1, " + b" " * LARGEST_BYTES)
 
 
 def test_five_thousand_nodes_are_some_megabytes():
@@ -164,21 +171,49 @@ def test_five_thousand_nodes_are_some_megabytes():
     notes = tuple(replace(NOTE, node=one.name) for one in nodes)
     content = pack(Kept(nodes, notes, "2026-11-29T02:14:30Z"), SIGNER)
     assert 5_000_000 < len(content) < LARGEST_BYTES / 4
-    assert len(unpack(content, SIGNER).nodes) == 5000
+    assert len(read(content).nodes) == 5000
 
 
 # -- the key -----------------------------------------------------------------------------------------------
 
 
-def test_a_key_comes_back():
-    assert unpack_signer(pack_signer(SIGNER)) == SIGNER
+KEYS = {
+    "derived": (SIGNER,),
+    "local": (LOCAL,),
+    "derived and local": (SIGNER, LOCAL),
+    "two local ones": (LOCAL, Signer(bytes(32), local=True)),
+}
 
 
-def test_each_change_of_a_key_is_noticed():
-    content = pack_signer(SIGNER)
+@pytest.mark.parametrize("signers", KEYS.values(), ids=KEYS)
+def test_keys_come_back(signers):
+    assert unpack_signers(pack_signers(signers)) == signers
+
+
+@pytest.mark.parametrize("signers", KEYS.values(), ids=KEYS)
+def test_each_change_of_keys_is_noticed(signers):
+    content, first = pack_signers(signers), pack_signers(signers[:1])
     for at in range(len(content)):
         for changed in (content[:at], content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]):
-            with pytest.raises(DamagedContentError, match="is damaged"):
-                unpack_signer(changed)
+            if changed != first:  # a whole key, and it alone
+                with pytest.raises(DamagedContentError, match="is damaged"):
+                    unpack_signers(changed)
+    for more in (b"\n", first + first):
+        with pytest.raises(DamagedContentError):
+            unpack_signers(content + more)
+
+
+def test_a_local_key_is_never_taken_for_a_derived_one():
     with pytest.raises(DamagedContentError):
-        unpack_signer(content + b"\n")
+        unpack_signers(pack_signers([LOCAL]).replace(b" local", b""))
+    with pytest.raises(DamagedContentError):
+        unpack_signers(pack_signers([SIGNER]).replace(b"key 1", b"key 1 local"))
+
+
+def test_either_of_two_keys_may_have_signed():
+    for signer in (SIGNER, LOCAL):
+        assert unpack(pack(KEPT, signer), (SIGNER, LOCAL)) == (KEPT, signer)
+
+
+def test_a_key_is_in_no_text():
+    assert "random" not in repr(LOCAL)

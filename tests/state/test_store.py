@@ -1,12 +1,17 @@
 """What an agent has seen outlives it: as a whole or not at all, signed, and for its own cluster alone."""
 
+import errno
+import fcntl
 import itertools
 import logging
 import multiprocessing
 import os
+import re
 import resource
 import stat
 import threading
+import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,10 +20,12 @@ import pytest
 
 from fencer.core.kept import Kept
 from fencer.core.model import Note
-from fencer.errors import ClusterUnreachable, StateError
-from fencer.state.form import MAGIC, derive_signer, pack, pack_signer
-from fencer.state.settings import key_file_of
-from fencer.state.store import DamagedStateError, StateFile, read_state
+from fencer.errors import ClusterNotFound, ClusterUnreachable, StateError
+from fencer.state.form import MAGIC, derive_signer, pack, pack_signers
+from fencer.state.lock import FileLock
+from fencer.state.reading import DamagedStateError, Reading, read_state
+from fencer.state.settings import key_file_of, lock_file_of
+from fencer.state.store import StateFile
 from tests.core.build import doubt, node
 
 FORK = multiprocessing.get_context("fork")
@@ -61,8 +68,16 @@ def kept_by(path, key=ours, kept=KEPT):
     state(path, key).save(kept)
 
 
+def open_files():
+    """Return how many files this process has open."""
+    return len([*Path("/proc/self/fd").iterdir()])
+
+
 def in_folder(path):
-    return sorted(one.name for one in path.parent.iterdir())
+    """Return the names of all files there but the lock, which is empty."""
+    lock = lock_file_of(path)
+    assert not lock.exists() or not lock.read_bytes()
+    return sorted(one.name for one in path.parent.iterdir() if one != lock)
 
 
 # -- kept, and found again ---------------------------------------------------------------------------------
@@ -73,9 +88,9 @@ def test_what_is_saved_is_loaded_by_the_next_agent(path):
     assert state(path).load() == KEPT
 
 
-def test_without_a_file_nothing_was_seen_and_nothing_is_made(path):
+def test_without_a_file_nothing_was_seen_and_only_the_lock_is_made(path):
     assert state(path).load() == Kept()
-    assert not path.parent.exists()
+    assert [one.name for one in path.parent.iterdir()] == ["state.jsonl.lock"]
 
 
 def test_an_agent_that_starts_while_the_api_server_is_away_reads_and_goes_on_signing(path):
@@ -93,7 +108,7 @@ def test_without_any_key_nothing_is_written(path):
     assert agent.load() == Kept()
     with pytest.raises(StateError, match=f"nothing is there to sign it with: {AWAY}"):
         agent.save(KEPT)
-    assert not path.parent.exists()
+    assert not in_folder(path)
 
 
 def test_both_files_are_for_their_owner_alone_and_nothing_is_left_beside_them(path):
@@ -162,7 +177,7 @@ def test_what_was_signed_for_another_cluster_is_set_aside_and_a_new_one_begun(pa
     assert not agent.confirm(), "the first answer may have come too late for who asked"
     agent.save(Kept())
     assert state(path).load() == Kept()
-    assert key_file_of(path).read_bytes() == pack_signer(SIGNER)
+    assert key_file_of(path).read_bytes() == pack_signers([SIGNER])
 
 
 def test_where_nothing_was_loaded_there_is_nothing_to_refuse(path):
@@ -219,6 +234,316 @@ def test_what_is_another_clusters_stays_so_until_the_next_load(path):
     assert not agent.confirm()
     assert agent.load() == KEPT
     assert agent.confirm()
+
+
+# -- a cluster that has no key yet -------------------------------------------------------------------------
+
+
+def no_key():
+    raise ClusterNotFound("no secret fencer/fencer-key yet")
+
+
+def in_turn(*keys):
+    """Return what asks these, one after the other; the last one again and again."""
+    left = list(keys)
+
+    def key():
+        return (left.pop(0) if len(left) > 1 else left[0])()
+
+    return key
+
+
+def test_on_a_new_cluster_a_local_key_signs_and_what_was_seen_survives_a_restart(path):
+    agent = state(path, no_key)
+    assert agent.load() == Kept()
+    assert agent.confirm()
+    agent.save(KEPT)
+    assert read_state(path).signer.local
+    del agent
+    again = state(path, no_key)
+    assert again.load() == KEPT
+    assert again.confirm()
+    again.save(LATER)
+    assert again.confirm()
+    del again
+    assert state(path, away).load() == LATER
+
+
+def test_two_new_clusters_have_two_local_keys(path, tmp_path):
+    kept_by(path, no_key)
+    kept_by(tmp_path / "other.jsonl", no_key)
+    assert read_state(path).signer != read_state(tmp_path / "other.jsonl").signer
+
+
+def test_what_a_local_key_signed_is_signed_with_the_clusters_key_once_there_is_one(path):
+    kept_by(path, no_key)
+    agent = state(path)
+    assert agent.load() == KEPT
+    assert agent.confirm()
+    assert read_state(path) == Reading(KEPT, SIGNER)
+    agent.save(LATER)
+    assert key_file_of(path).read_bytes() == pack_signers([SIGNER]), "the local key is gone"
+    assert read_state(path) == Reading(LATER, SIGNER)
+    assert agent.confirm()
+
+
+def test_a_key_that_appears_while_the_agent_runs_signs_from_the_next_confirmation_on(path):
+    agent = state(path, in_turn(no_key, no_key, ours))
+    agent.load()
+    agent.save(KEPT)
+    assert agent.confirm()
+    agent.save(LATER)
+    assert agent.confirm()
+    assert read_state(path) == Reading(LATER, SIGNER)
+
+
+def test_another_error_of_the_cluster_is_raised_and_the_local_key_goes_on_signing(path):
+    kept_by(path, no_key)
+    agent = state(path, in_turn(away, ours))
+    assert agent.load() == KEPT
+    with pytest.raises(ClusterUnreachable):
+        agent.confirm()
+    agent.save(LATER)
+    assert read_state(path).signer.local
+    assert agent.confirm()
+    assert read_state(path) == Reading(LATER, SIGNER)
+
+
+def test_what_a_clusters_key_signed_is_not_confirmed_by_a_cluster_without_one(path):
+    kept_by(path)
+    agent = state(path, no_key)
+    assert agent.load() == KEPT
+    with pytest.raises(ClusterNotFound):
+        agent.confirm()
+    agent.save(LATER)
+    assert read_state(path) == Reading(LATER, SIGNER)
+
+
+def test_an_old_key_with_nothing_signed_signs_nothing_for_a_cluster_without_one(path):
+    """Else the agent's own state would be another cluster's, as soon as this one has a key."""
+    kept_by(path, others)
+    path.unlink()
+    agent = state(path, in_turn(no_key, ours))
+    agent.load()
+    agent.save(KEPT)
+    assert agent.confirm()
+    assert read_state(path).kept == KEPT
+    assert read_state(path).signer.local
+    assert agent.confirm()
+    assert read_state(path) == Reading(KEPT, SIGNER)
+
+
+def save_until(path, key, dies_at):
+    """Load, confirm and save, and die before this rename."""
+    renames = itertools.count()
+
+    def rename(one, other):
+        if next(renames) == dies_at:
+            os._exit(9)
+        return one.rename(other)
+
+    Path.replace = rename
+    agent = state(path, key)
+    agent.load()
+    agent.confirm()
+    agent.save(LATER)
+
+
+@pytest.mark.parametrize(
+    ("before", "renames"),
+    [(no_key, 4), (others, 2)],
+    ids=["a local key", "another cluster's key, which has signed nothing"],
+)
+def test_an_agent_that_is_killed_while_one_key_takes_the_place_of_another_loses_nothing(
+    path, before, renames
+):
+    kept_by(path, before)
+    if before is others:
+        path.unlink()
+    first = state(path, ours).load()
+    for dies_at in itertools.count():
+        child = FORK.Process(target=save_until, args=(path, ours, dies_at))
+        child.start()
+        child.join()
+        found = state(path, away).load()  # the disk alone tells that it is ours
+        assert found in (first, LATER)
+        if child.exitcode == 0:
+            break
+        for file in (path, key_file_of(path)):
+            file.unlink(missing_ok=True)
+        kept_by(path, before)
+        if before is others:
+            path.unlink()
+    assert dies_at == renames
+    assert found == LATER
+    assert in_folder(path) == ["state.jsonl", "state.jsonl.key"]
+    assert key_file_of(path).read_bytes() == pack_signers([SIGNER])
+
+
+def test_a_kill_in_between_leaves_two_keys_and_the_next_agent_goes_on(path):
+    kept_by(path, no_key)
+    local = read_state(path).signer
+    blocked = path.with_name("state.jsonl.new")
+    blocked.mkdir()
+    agent = state(path)
+    agent.load()
+    assert agent.confirm()
+    blocked.rmdir()
+    del agent
+    assert key_file_of(path).read_bytes() == pack_signers([SIGNER, local])
+    assert read_state(path) == Reading(KEPT, local)
+    agent = state(path)
+    assert agent.load() == KEPT
+    assert agent.confirm()
+    assert read_state(path) == Reading(KEPT, SIGNER)
+
+
+# -- two agents on one machine -----------------------------------------------------------------------------
+
+IN_USE = (
+    "state.jsonl: another agent on this machine uses it. To find that one: lslocks | grep state.jsonl.lock"
+)
+
+
+def test_the_second_agent_reads_and_writes_nothing(path):
+    first, second = state(path), state(path)
+    first.load()
+    first.save(KEPT)
+    assert second.load() == KEPT
+    assert second.confirm()
+    with pytest.raises(StateError, match=re.escape(IN_USE)):
+        second.save(LATER)
+    first.save(LATER)
+    assert state(path).load() == LATER
+
+
+def test_the_second_agent_takes_over_once_the_first_one_is_gone(path):
+    first, second = state(path), state(path)
+    first.load()
+    second.load()
+    with pytest.raises(StateError, match="another agent"):
+        second.save(KEPT)
+    del first
+    second.save(KEPT)
+    second.save(LATER)
+    third = state(path)
+    assert third.load() == LATER
+    with pytest.raises(StateError, match="another agent"):
+        third.save(KEPT)
+
+
+def test_what_the_first_agent_wrote_meanwhile_is_not_overwritten(path):
+    first, second = state(path), state(path)
+    first.load()
+    second.load()
+    first.save(KEPT)
+    del first
+    for _ in range(2):
+        with pytest.raises(StateError, match=r"has written it since this one read it. Restart this agent"):
+            second.save(LATER)
+    assert state(path).load() == KEPT
+    assert second.load() == KEPT, "as a restart does"
+    second.save(LATER)
+    assert state(path).load() == LATER
+
+
+def test_the_second_agent_sets_nothing_aside(path, caplog):
+    kept_by(path)
+    first = state(path)
+    first.load()
+    path.write_bytes(b"")
+    second = state(path)
+    with pytest.raises(StateError, match=r"It is left alone: .* another agent on this machine uses it"):
+        second.load()
+    with pytest.raises(StateError, match="It is not overwritten"):
+        second.save(LATER)
+    assert in_folder(path) == ["state.jsonl", "state.jsonl.key"]
+    first.save(KEPT)
+    second = state(path, others)
+    assert second.load() == KEPT
+    assert not second.confirm()
+    assert "It is left alone" in caplog.text
+    assert state(path).load() == KEPT
+
+
+def hold(path, telling, words):
+    """Load and save, say so, and run these words in place of this process."""
+    agent = state(path)
+    agent.load()
+    agent.save(KEPT)
+    os.write(telling, b".")
+    if words:
+        os.execv(words[0], words)  # noqa: S606 - as a reload does
+    time.sleep(600)
+
+
+@pytest.mark.parametrize(
+    ("words", "holds"), [((), True), (("/bin/sh", "-c", "echo; sleep 600"), False)], ids=["agent", "exec"]
+)
+def test_another_process_holds_the_lock_until_it_is_killed_or_becomes_another_program(path, words, holds):
+    told, telling = os.pipe()
+    child = FORK.Process(target=hold, args=(path, telling, words))
+    child.start()
+    try:
+        assert os.read(told, 1) == b"."
+        until = time.monotonic() + 60
+        while state(path).load() == KEPT and not holds and time.monotonic() < until:
+            with suppress(StateError):  # the other one has not become another program yet
+                kept_by(path, kept=LATER)
+        if holds:
+            with pytest.raises(StateError, match="another agent on this machine uses it"):
+                kept_by(path, kept=LATER)
+    finally:
+        child.kill()
+        child.join()
+    kept_by(path, kept=LATER)
+    assert state(path).load() == LATER
+
+
+@pytest.mark.parametrize(
+    "make", [Path.mkdir, lambda lock: lock.symlink_to("/etc/passwd")], ids=["folder", "link"]
+)
+def test_what_cannot_be_locked_is_read_and_not_written(path, make):
+    kept_by(path)
+    lock_file_of(path).unlink()
+    make(lock_file_of(path))
+    agent = state(path)
+    assert agent.load() == KEPT
+    with pytest.raises(StateError, match=r"state\.jsonl\.lock: cannot be locked: "):
+        agent.save(LATER)
+    (Path.rmdir if make is Path.mkdir else Path.unlink)(lock_file_of(path))
+    agent.save(LATER)
+    assert state(path).load() == LATER
+
+
+def test_a_file_system_without_locks_is_no_place_to_write(path, monkeypatch):
+    def refuse(_descriptor, _how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    before = open_files()
+    with pytest.raises(StateError, match="cannot be locked: No locks available"):
+        kept_by(path)
+    assert open_files() == before
+
+
+def test_a_lock_is_released_with_what_holds_it(path):
+    before = open_files()
+    agent = state(path)
+    agent.load()
+    assert open_files() == before + 1
+    del agent
+    assert open_files() == before
+    FileLock(lock_file_of(path)).release()  # which does not hold it
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_lock_that_root_makes_can_be_taken_by_the_folders_owner(path):
+    path.parent.mkdir()
+    os.chown(path.parent, STRANGER, STRANGER)
+    state(path).load()
+    assert lock_file_of(path).stat().st_uid == STRANGER
+    assert stat.S_IMODE(lock_file_of(path).stat().st_mode) == 0o600
 
 
 # -- damage ------------------------------------------------------------------------------------------------

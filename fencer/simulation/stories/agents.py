@@ -131,7 +131,7 @@ DISK_HANGS = Scenario(
 
 OBSERVED_THEN_ARMED = Scenario(
     name="observed-then-armed",
-    title="fencer is armed after it has seen what nobody can see any more",
+    title="fencer is armed, and has forgotten nothing",
     story=(
         CLUSTER,
         "fencer only observes, as it does at first. The VM of k8s-2 is saved with `virsh save FILE`; then",

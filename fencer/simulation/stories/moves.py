@@ -118,7 +118,7 @@ PAUSED_WHILE_SAVED = Scenario(
 
 API_AWAY_WHILE_MOVED = Scenario(
     name="api-away-while-moved",
-    title="A VM moves away while the API server does not answer",
+    title="A VM moves while the API server is away",
     story=(
         CLUSTER,
         "The API server does not answer. Meanwhile the VM of k8s-2 is migrated to a host that fencer does",

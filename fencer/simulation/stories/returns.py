@@ -99,7 +99,7 @@ NODE_REPLACED = Scenario(
 
 WINDOW_MID_FENCE = Scenario(
     name="window-mid-fence",
-    title="A maintenance window opens while a node is fenced",
+    title="A maintenance window opens amid a fence",
     story=(
         CLUSTER,
         "The VM of k8s-2 loses its power, and fencer fences the node. Then a maintenance window opens, for",
