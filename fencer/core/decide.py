@@ -125,8 +125,8 @@ def _come_back(begun: Begun, policy: Policy, decision: Decision) -> Decision:
     if back.reason is Reason.OBSERVE_MODE:
         return replace(back, actions=decision.actions)
     runs = subject.power_state is PowerState.RUNNING
-    may = policy.resumed_guest is ResumedGuest.STOP and leaves_room(begun.held, STOP_OLD_MEMORY)
-    if runs and may and decision.reason is Reason.OLD_MEMORY:
+    wanted = policy.resumed_guest is ResumedGuest.STOP and decision.reason is Reason.OLD_MEMORY
+    if runs and wanted and (begun.held is None or leaves_room(begun.held, STOP_OLD_MEMORY)):
         stop = climb(STOP_OLD_MEMORY, subject, opening, policy)
         if stop.actions or stop.reason is Reason.OBSERVE_MODE:
             return replace(stop, actions=(*decision.actions, *stop.actions))

@@ -386,9 +386,9 @@ def begin(observation: Observation, policy: Policy) -> Begun | Decision:
     return Begun(subject, (*checks, Check("bound", Outcome.PASSED, seen)), held)
 
 
-def leaves_room(held: Decision | None, ladder: Ladder) -> bool:
+def leaves_room(held: Decision, ladder: Ladder) -> bool:
     """Whether what holds fencer back leaves room for what a ladder ends in."""
-    return held is None or (ladder.act is not None and allows(held.reason, ladder.act))
+    return ladder.act is not None and allows(held.reason, ladder.act)
 
 
 def _rest(first: str, observation: Observation) -> tuple[str, ...]:

@@ -32,11 +32,13 @@ from fencer.core.model import (
     Candidate,
     ClearPods,
     Cordon,
+    Decision,
     DeleteAttachments,
     DiscardSaved,
     FenceMark,
     ForgetMark,
     Intent,
+    Outcome,
     PowerState,
     Proof,
     Reason,
@@ -399,7 +401,6 @@ def test_a_ladder_that_only_a_person_climbs_has_no_room_under_a_hold():
     assert leaves_room(window, CLEAR)
     assert not leaves_room(window, FENCE)
     assert not leaves_room(window, ASK)
-    assert leaves_room(None, ASK)
 
 
 # --- what is done in another way
@@ -495,7 +496,9 @@ class TestWindow:
         assert (decision.reason, decision.actions) == (Reason.PODS_CLEARED, ())
 
     def test_old_memory_raises_the_alarm_and_nothing_is_stopped(self):
-        assert [type(action) for action in in_window(OLD, FREELY).actions] == [Alarm]
+        decision = in_window(OLD, FREELY)
+        assert [type(action) for action in decision.actions] == [Alarm]
+        assert (decision.verdict, decision.reason) == (Verdict.RECOVERING, Reason.OLD_MEMORY)
 
     def test_what_an_old_fence_has_left_is_tidied_up(self):
         outlived = healthy(node=replace(healthy().node, mark=replace(MARK, boot_id="older")))
@@ -516,6 +519,14 @@ class TestWindow:
     def test_the_first_check_is_passed_and_shows_the_window(self):
         first = in_window(fenced()).checks[0]
         assert (first.name, first.outcome, "09:00" in first.seen) == ("wanted", "passed", True)
+
+    def test_what_would_have_to_be_begun_is_not_even_judged(self):
+        """Or `explain` would tell what else is in its way."""
+        seen, policy = IMPOSED["a maintenance window"][1](observation(), ARMED)
+        begun = begin(seen, policy)
+        assert isinstance(begun, Decision)
+        assert begun.reason is Reason.MAINTENANCE
+        assert {check.outcome for check in begun.checks} == {Outcome.FAILED, Outcome.NOT_ASKED}
 
     def test_what_a_person_types_does_not_wait_for_its_end(self):
         seen, policy = IMPOSED["a maintenance window"][1](observation(intent=Intent.FENCE), ARMED)

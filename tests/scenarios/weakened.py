@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fencer.core import fence
 from fencer.core.ladders import CLEAR_TRUSTING, FENCE_TRUSTING, SOUND, Ladder, begin, climb
 from fencer.core.learn import learn
-from fencer.core.model import Decision, Observation, PowerState
+from fencer.core.model import BindNode, Decision, Observation, PowerState
 from fencer.core.policy import Policy
 from fencer.core.rung import Answer, Passed, Subject
 from fencer.runtime.execute import Executor
@@ -68,7 +68,8 @@ class Weakened:
             return begun
         subject = begun.subject
         decision = climb(self._ladder_for(subject), subject, begun.opening, self._policy)
-        notes = () if self._ladders.gullible else learn(observation, self._policy).notes
+        gullible, noted = self._ladders.gullible, learn(observation, self._policy).notes
+        notes = tuple(note for note in noted if isinstance(note, BindNode) or not gullible)
         return replace(decision, actions=(*notes, *decision.actions))
 
     def _ladder_for(self, subject: Subject) -> Ladder:
