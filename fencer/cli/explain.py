@@ -14,6 +14,7 @@ from fencer.cli.output import emit
 from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, paragraph, say, sign, table
 from fencer.cli.roll_call import call_roll
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
+from fencer.core.holds import HOLDS
 from fencer.core.model import Check, FenceMark, Judged, Outcome, Reason, Verdict
 from fencer.core.policy import Mode
 from fencer.core.requests import RESERVATIONS, Request
@@ -25,10 +26,11 @@ from fencer.wording.requests import standing
 from fencer.wording.ways_out import what_helps
 
 UNSEEN = (
-    "Only what an agent saw counts. If this VM was saved or moved away while no agent looked, its hypervisor "
-    "may call it off although its memory lives on: then `fencer pause {node}` keeps fencer from it."
+    "fencer cannot know what happened while no agent ran. If you saved or migrated this VM in such a time, its "
+    "memory may still exist although its hypervisor calls it off: run `fencer pause {node}` before fencer acts."
 )
-"""Said of a VM that reads off: nobody can know what happened while nobody looked."""
+"""Said of a VM that reads off, where fencer would act on that."""
+HANDS_OFF = frozenset({*HOLDS[0].reasons, Reason.PLANNED_STOP})
 
 GUEST_RUNS = "guest runs"
 """This check passes also if nobody can read the guest."""
@@ -92,7 +94,8 @@ def story(
     for sentence in sentences:
         yield from paragraph(sentence)
     reading, node = judged.observation.evidence, judged.observation.node
-    if reading is not None and reading.gone and not node.fenced:
+    acts = decision.reason not in HANDS_OFF and not node.fenced
+    if acts and reading is not None and reading.gone:
         yield ""
         yield from paragraph(UNSEEN.format(node=clean(node.name)))
 

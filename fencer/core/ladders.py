@@ -381,9 +381,17 @@ def begin(observation: Observation, policy: Policy) -> Begun | Decision:
         begun = observation.node.fenced or observation.node.cordon is not None
         return held if held and not begun else _objected(found, "bound", checks, _rest("", observation), None)
     subject, seen = found
-    if held is not None and not leaves_room(held, ladder_for(subject, policy)):
+    ladder = ladder_for(subject, policy)
+    if held is not None and ladder.act is Act.TAINT and _ended_by_fencer(observation, subject):
+        held = None  # a window finishes what is begun, and that fence began with fencer's own stop
+    if held is not None and not leaves_room(held, ladder):
         return held
     return Begun(subject, (*checks, Check("bound", Outcome.PASSED, seen)), held)
+
+
+def _ended_by_fencer(observation: Observation, subject: Subject) -> bool:
+    """Whether an agent has stopped this guest, to fence its node: the claim on it is of this very incident."""
+    return bool(observation.incident) and subject.node.claim == observation.incident and subject.evidence.gone
 
 
 def leaves_room(held: Decision, ladder: Ladder) -> bool:

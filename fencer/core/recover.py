@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencer.core.cordon import AFTER_FENCE, HOOK, cordoned_after_fence, cordoned_by_drain
-from fencer.core.doubt import LOOK_EVERY_S
 from fencer.core.history import LEASE_DURATION_S, renewals_in_run
 from fencer.core.holder import holder
 from fencer.core.holds import BY_REASON, Act, May, command_to_resume
@@ -341,22 +340,17 @@ def alarmed(observation: Observation, mark: FenceMark, policy: Policy, decision:
 
 
 def _alarmed_of_known_boot(observation: Observation, mark: FenceMark, decision: Decision) -> Decision:
-    """Add an alarm that the boot which was fenced is heard; and how fencer may do again what is held back."""
+    """Add an alarm that the boot which was fenced is heard; and the command, where fencer may not react."""
     hold = BY_REASON.get(decision.reason)
-    if hold is None or hold.may(Act.UNDO) is not May.ALARM:
-        return replace(decision, actions=(_alarm_of_old_memory(mark),))
-    if observation.pods is None and not observation.close:
-        return replace(decision, look=observation.looked_s >= LOOK_EVERY_S)
-    command = command_to_resume(observation.node, decision.reason)
-    left = len(older_than_fence(observation.pods or (), mark.fenced_at_utc))
-    if mark.pods is None or left < mark.pods:
-        text = f"{_alarm_of_old_memory(mark).text} fencer may do nothing about it: {command} lets it."
-        return replace(decision, actions=(Alarm(text),))
-    text = (
-        f"it was fenced wrongly: {mark.guest} was reported off ({mark.proof}), and its kubelet is heard with "
-        f"the same boot. Nothing was given away. fencer may not lift the fence now: {command} lets it."
-    )
-    return replace(decision, actions=(Alarm(text),))
+    alarm = _alarm_of_old_memory(mark)
+    if hold is not None and hold.may(Act.UNDO) is May.ALARM:
+        command = command_to_resume(observation.node, decision.reason)
+        alarm = Alarm(
+            f"{mark.guest} runs with the memory that it had before it was fenced, and fencer keeps its hands off: "
+            f"it neither stops the VM nor lifts the fence. Cut the VM's power where it runs, unless its pods are "
+            f"all still there. Then let fencer act again: {command}"
+        )
+    return replace(decision, actions=(alarm,))
 
 
 def known_boot_heard(observation: Observation, policy: Policy) -> bool:

@@ -23,6 +23,12 @@ STATE = "state file"
 """Name of the worker that reads and writes."""
 PATIENCE_S = 2.0
 """For one of these: a disk takes milliseconds."""
+MEANS = {
+    "read": "this agent fences no node until it is read",
+    "confirmed": "this agent fences no node until the cluster's key confirms it",
+    "written": "fencing goes on; a restart would forget what is not written on Nodes yet",
+}
+"""What it means that this cannot be done with the file."""
 NODES_EVERY_S = 10.0
 """That another node is there is written so often at most."""
 
@@ -61,8 +67,8 @@ class Keeper:
     def begin(self) -> None:
         """Go on with what the process before this one has kept.
 
-        Until that can be read it is tried again and again, and nothing is written over it. What was damaged
-        is set aside at the first try.
+        Until that can be read it is tried again and again, and nothing is written over it. What is damaged
+        counts as unread until a person moves it away.
         """
         if self._loaded or self._store is None:
             return
@@ -135,9 +141,9 @@ class Keeper:
             hangs = isinstance(error, HypervisorUnreachable)
             text = f"{STATE}: " + (f"not {done} within {PATIENCE_S:g} s" if hangs else str(error))
             if done not in self._trouble:
-                self._world.reporter.said(text, warning=True)
+                self._world.reporter.said(f"{text}; {MEANS[done]}", warning=True)
             self._trouble[done] = text
             return None
         if self._trouble.pop(done, None):
-            self._world.reporter.said(f"{STATE}: it is {done} again", warning=False)
+            self._world.reporter.said(f"{STATE}: it is {done} now", warning=False)
         return found

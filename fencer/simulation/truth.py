@@ -221,7 +221,9 @@ class Truth:
             )
             self._fenced.add(name)
             self._given_away(name, "tainted")
-            self._hold_against_hands_off(name, "tainted", begun=False)
+            guests = [one for one in self._simulation.world.guests.values() if one.node == name]
+            stopped = any(self._cuts.get(guest.name) == guest.starts for guest in guests)
+            self._hold_against_hands_off(name, "tainted", begun=stopped)
             self._hold_against_others(name, "tainted", begun=False)
             self._hold_against_silence(name)
             self._hold_against_brake(name)

@@ -123,7 +123,7 @@ TEXTS: dict[Reason, Text] = {
     ),
     Reason.NOTES_FIRST: Text(
         "what agents saw has to be written on the Nodes first",
-        "a few seconds in which the API server answers",
+        "an API server that takes these notes, and a state file that can be read",
     ),
     Reason.NO_POWER_RIGHTS: Text("fencer may not stop its guest", "the guest in the endpoint's `power:`"),
     Reason.POWER_WINDOW: Text("another guest was stopped a moment ago", "the power window to pass"),

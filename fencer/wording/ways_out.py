@@ -80,8 +80,8 @@ WAYS: dict[Reason, str] = {
         "time, `mode: armed` in {path}"
     ),
     Reason.NOTES_FIRST: (
-        "if it does not pass, `kubectl describe node {node}`, and why the API server refuses to have the "
-        "annotations of that Node changed"
+        "`fencer check` names what is wrong with the state file; `kubectl describe node {node}` shows the Node "
+        "on which the API server refuses a note"
     ),
     Reason.NO_POWER_RIGHTS: (
         "its UUID under the endpoint's `power: {{uuids: […]}}` in {path}, or stop it yourself"
