@@ -20,7 +20,7 @@ def inspect_state(file: Path, free_bytes: Callable[[Path], int] = free_bytes_of)
         file: The state file.
         free_bytes: Returns how much room is left on the disk of a folder.
     """
-    damage = ""
+    damage = remedy = ""
     try:
         size_bytes = file.stat().st_size if file.exists() else None
         trouble = why_unwritable((file, key_file_of(file), lock_file_of(file)), free_bytes) or ""
@@ -29,10 +29,10 @@ def inspect_state(file: Path, free_bytes: Callable[[Path], int] = free_bytes_of)
     try:
         read_state(file)
     except DamagedStateError as error:
-        damage = _without_name(file, error)
+        damage, remedy = _without_name(file, error), error.remedy
     except StateError as error:
         trouble = trouble or _without_name(file, error)
-    return StateFacts(size_bytes, damage, trouble)
+    return StateFacts(size_bytes, damage, remedy, trouble)
 
 
 def _without_name(file: Path, error: StateError) -> str:

@@ -60,11 +60,9 @@ class StateStore(Protocol):
     def load(self) -> Kept:
         """Return what was kept, as far as this disk alone can tell that it is ours. Asks nobody else.
 
-        A file that is damaged, or not signed by an agent of this machine, is set aside, unless another agent
-        uses it.
-
         Raises:
-            StateError: nothing can be read; the text says why, and what becomes of it.
+            StateError: it cannot be read, is damaged, or was not signed by an agent of this machine. It is
+                left alone, and `save` refuses to overwrite it. The text says why, and what a person can do.
         """
         ...
 

@@ -45,12 +45,14 @@ class StateFacts:
 
     Attributes:
         size_bytes: Of its file; None: there is none yet.
-        damage: Why the agent will set it aside when it starts; empty: it will not.
+        damage: Why an agent that starts cannot trust it, and fences nothing; empty: it can.
+        remedy: The command that moves away what is damaged; empty: nothing is.
         trouble: Why it cannot be written, or not be read; empty: it can.
     """
 
     size_bytes: int | None = None
     damage: str = ""
+    remedy: str = ""
     trouble: str = ""
 
 

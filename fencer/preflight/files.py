@@ -81,8 +81,9 @@ def judge_state(file: Path | None, facts: StateFacts | None) -> Iterator[Finding
         )
         yield Finding("state", where, Level.FAIL, text, tries)
     elif facts.damage:
-        text = f"{facts.damage}; an agent that starts sets it aside, and forgets what it saw"
-        yield Finding("state", where, Level.WARN, text, (f"ls -l {quoted}*",))
+        text = f"{facts.damage}; an agent that starts fences nothing until it is moved away"
+        fix = f"{facts.remedy}   (if you know that no VM that is off now was saved or moved away)"
+        yield Finding("state", where, Level.FAIL, text, (fix,))
     elif facts.size_bytes is None:
         yield Finding("state", where, Level.OK, "none yet: `fencer watch` writes it")
     else:

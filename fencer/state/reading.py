@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,13 +36,15 @@ class DamagedStateError(StateError):
 
     Args:
         text: Why.
-        files: Must be set aside.
-        signer: The key that signs, if that is undamaged.
+        files: Must be moved away before another state can be kept.
+
+    Attributes:
+        remedy: The command that moves them away.
     """
 
-    def __init__(self, text: str, files: tuple[Path, ...], signer: Signer | None = None) -> None:
+    def __init__(self, text: str, files: tuple[Path, ...]) -> None:
         super().__init__(text)
-        self.files, self.signer = files, signer
+        self.remedy = " && ".join(shlex.join(("mv", shown(file), f"{shown(file)}.damaged")) for file in files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +78,10 @@ def read_state(path: Path) -> Reading:
         if key is not None:
             signers = _signers_in(key, key_file, there)
         if content is None:
-            return Reading(None, _newest(signers))
+            return Reading(None, signers[0] if signers else None)
         return Reading(*unpack(content, signers))
     except DamagedContentError as error:
-        raise DamagedStateError(f"{shown(path)}: {error}", there, _newest(signers)) from error
+        raise DamagedStateError(f"{shown(path)}: {error}", there) from error
     except ForeignContentError as error:
         raise StateError(f"{shown(path)}: {error}") from error
 
@@ -107,10 +110,6 @@ def _signers_in(content: bytes, key_file: Path, there: tuple[Path, ...]) -> tupl
         return unpack_signers(content)
     except DamagedContentError as error:
         raise DamagedStateError(f"{shown(key_file)}: {error}", (*there, key_file)) from error
-
-
-def _newest(signers: tuple[Signer, ...]) -> Signer | None:
-    return signers[0] if signers else None
 
 
 class StateReader:

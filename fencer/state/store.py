@@ -32,6 +32,10 @@ from fencer.state.settings import key_file_of, lock_file_of
 log = logging.getLogger(__name__)
 
 UNKNOWN = "What an agent saw here before is not known"
+WAY_OUT = (
+    "If you know that no VM that is off now was saved or moved away, type this; the agent then goes on "
+    "within a poll"
+)
 
 
 class StateFile:
@@ -43,6 +47,9 @@ class StateFile:
     While the cluster has no key yet, a local key signs: a random one that this agent creates. A state that it
     signed is trusted in any cluster. That is safe. Only root and the agent's own user can write the file and
     its key, as with a derived key. And each note has its Node's UID: notes of another cluster match no Node.
+
+    What is damaged is left where it is, like what cannot be read: a person moves it away, who knows what may
+    have been noted in it. Only what turns out to be another cluster's is set aside.
 
     A call that was abandoned because it took too long does no harm: what it would write is dropped if a
     later call has written, and no lock is held while the cluster is asked.
@@ -87,12 +94,11 @@ class StateFile:
             self._as_read = None if self._file_lock.is_held else _identity(self._path)
             try:
                 found = read_state(self._path)
-            except DamagedStateError as error:
-                self._signer = error.signer
-                raise StateError(f"{error}. {UNKNOWN}. {self._set_aside(*error.files)}") from error
             except StateError as error:
-                self._refusal = f"{error}. It is left alone, and nothing is kept there"
-                raise StateError(f"{self._refusal}. {UNKNOWN}") from error
+                self._refusal = f"{error}. It is left alone, and nothing is kept there. {UNKNOWN}"
+                if isinstance(error, DamagedStateError):
+                    self._refusal += f". {WAY_OUT}: `{error.remedy}`"
+                raise StateError(self._refusal) from error
             self._signer = found.signer
             if found.kept is None:
                 return Kept()
@@ -135,7 +141,7 @@ class StateFile:
     def _disown(self) -> None:
         self._loaded, self._disowned, self._done = False, True, self._begun
         self._unconfirmed = self._on_disk = None
-        where = self._set_aside(self._path, self._key_file)
+        where = self._set_aside()
         log.error("%s: is not signed with this cluster's key. %s. %s", shown(self._path), UNKNOWN, where)
 
     def _sign_again(self, signer: Signer) -> None:
@@ -226,15 +232,15 @@ class StateFile:
         except OSError as error:
             raise StateError(f"{shown(path)}: cannot be written: {error.strerror}") from error
 
-    def _set_aside(self, *files: Path) -> str:
-        """Rename files; return where they are now, as a sentence. If that fails, nothing may be written."""
+    def _set_aside(self) -> str:
+        """Rename both files; return where they are now, in a sentence. If it fails, save nothing."""
         try:
             self._require_lock()
         except StateError as error:
             self._refusal = f"{error}. It is not overwritten"
             return f"It is left alone: {error}"
         now, moved = self._utc(), list[str]()
-        for file in files:
+        for file in (self._path, self._key_file):
             try:
                 moved.append(shown(set_aside(file, now)))
             except FileNotFoundError:

@@ -36,6 +36,7 @@ def test_a_damaged_one_is_left_where_it_is(file):
     file.write_bytes(file.read_bytes() + b" ")
     found = inspect_state(file)
     assert found.damage.startswith("has a wrong signature")
+    assert found.remedy == f"mv {file} {file}.damaged"
     assert not found.trouble
     assert file.exists()
 
@@ -44,6 +45,15 @@ def test_one_without_its_key(file):
     saved(file)
     key_file_of(file).unlink()
     assert inspect_state(file).damage == "cannot be verified: the key beside it is missing"
+
+
+def test_a_damaged_key_is_moved_away_with_what_it_signed(file):
+    saved(file)
+    key = key_file_of(file)
+    key.write_bytes(b"junk")
+    found = inspect_state(file)
+    assert found.damage == f"{key}: is damaged"
+    assert found.remedy == f"mv {file} {file}.damaged && mv {key} {key}.damaged"
 
 
 def test_one_that_is_not_fencers(file):

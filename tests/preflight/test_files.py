@@ -115,9 +115,9 @@ STATE = Path("/var/lib/fencer/state.jsonl")
         (StateFacts(), Level.OK, "none yet: `fencer watch` writes it"),
         (StateFacts(7_200_000), Level.OK, "7.2 MB, signed"),
         (
-            StateFacts(700, damage="is damaged: it is cut off"),
-            Level.WARN,
-            "is damaged: it is cut off; an agent that starts sets it aside, and forgets what it saw",
+            StateFacts(700, damage="is damaged: it is cut off", remedy=f"mv {STATE} {STATE}.damaged"),
+            Level.FAIL,
+            "is damaged: it is cut off; an agent that starts fences nothing until it is moved away",
         ),
         (
             StateFacts(700, trouble="cannot be written: the disk is full"),
@@ -132,6 +132,9 @@ def test_whether_an_agent_can_keep_what_it_sees(facts, level, note):
     [told] = judge_state(STATE, facts)
     assert (told.what, told.about, told.level, told.note) == ("state", str(STATE), level, note)
     assert bool(told.tries) is (level is not Level.OK)
+    if facts.remedy:
+        condition = "if you know that no VM that is off now was saved or moved away"
+        assert told.tries == (f"{facts.remedy}   ({condition})",)
 
 
 def test_where_no_place_is_named_there_is_nothing_to_say():

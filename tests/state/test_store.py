@@ -9,6 +9,7 @@ import os
 import re
 import resource
 import stat
+import subprocess
 import threading
 import time
 from contextlib import suppress
@@ -453,15 +454,16 @@ def test_the_second_agent_sets_nothing_aside(path, caplog):
     first.load()
     path.write_bytes(b"")
     second = state(path)
-    with pytest.raises(StateError, match=r"It is left alone: .* another agent on this machine uses it"):
+    with pytest.raises(StateError, match="is damaged"):
         second.load()
-    with pytest.raises(StateError, match="It is not overwritten"):
-        second.save(LATER)
-    assert in_folder(path) == ["state.jsonl", "state.jsonl.key"]
-    first.save(KEPT)
+    first.save(KEPT)  # what it knows takes the place of what was damaged meanwhile
+    assert second.load() == KEPT
     second = state(path, others)
     assert second.load() == KEPT
     assert not second.confirm()
+    with pytest.raises(StateError, match=r"another agent on this machine uses it.* It is not overwritten"):
+        second.save(LATER)
+    assert in_folder(path) == ["state.jsonl", "state.jsonl.key"]
     assert "It is left alone" in caplog.text
     assert state(path).load() == KEPT
 
@@ -565,66 +567,128 @@ DAMAGED = {
 }
 
 
+def moved_away(*files):
+    return " && ".join(f"mv {file} {file}.damaged" for file in files)
+
+
+def contents(path):
+    return {name: (path.parent / name).read_bytes() for name in in_folder(path)}
+
+
+def refused(path, agent, *files):
+    """Load and save again and again: nothing changes.
+
+    Returns:
+        Why, without the way out, which moves these files away.
+    """
+    before, texts = contents(path), set()
+    for _ in range(3):
+        with pytest.raises(StateError) as caught:
+            agent.load()
+        texts.add(str(caught.value))
+        with pytest.raises(StateError):
+            agent.save(LATER)
+    with pytest.raises(StateError):
+        state(path, away).load()  # the next process
+    assert contents(path) == before
+    [text] = texts
+    why, _, way_out = text.partition(
+        ". It is left alone, and nothing is kept there. What an agent saw here before is not known. "
+    )
+    assert way_out == (
+        "If you know that no VM that is off now was saved or moved away, type this; the agent then goes on "
+        f"within a poll: `{moved_away(*files)}`"
+    )
+    return why
+
+
+def move_away(*files):
+    """Type the command."""
+    subprocess.run(["/bin/sh", "-c", moved_away(*files)], check=True)
+
+
 @pytest.mark.parametrize("change", DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_file_is_set_aside_with_its_place_and_a_new_one_begun(path, change):
+def test_a_damaged_file_is_never_read_nor_overwritten_until_a_person_moves_it_away(path, change):
     kept_by(path)
     change(path)
     content = path.read_bytes()
     agent = state(path, away)
-    aside = path.with_name(f"state.jsonl.{ASIDE}")
-    with pytest.raises(StateError) as caught:
-        agent.load()
-    told = str(caught.value)
-    assert told.startswith(f"{path}: ")
-    assert "What an agent saw here before is not known" in told
-    assert told.endswith(f"It is set aside: {aside}")
-    assert aside.read_bytes() == content
+    assert refused(path, agent, path).startswith(f"{path}: ")
+    move_away(path)
+    assert agent.load() == Kept()
     agent.save(LATER)  # its key is undamaged, so no API server is needed
+    assert path.with_name("state.jsonl.damaged").read_bytes() == content
+    del agent
     assert state(path, away).load() == LATER
 
 
-def test_without_its_key_a_file_counts_for_nothing(path):
+def test_without_its_key_a_file_is_left_alone(path):
     kept_by(path)
     key_file_of(path).unlink()
-    agent = state(path, away)
-    with pytest.raises(StateError, match="the key beside it is missing"):
-        agent.load()
-    assert in_folder(path) == [f"state.jsonl.{ASIDE}"]
-    with pytest.raises(StateError, match="nothing is there to sign it with"):
-        agent.save(KEPT)
-
-
-def test_a_damaged_key_is_set_aside_with_what_it_signed(path):
-    kept_by(path)
-    key_file_of(path).write_bytes(key_file_of(path).read_bytes()[:-3])
     agent = state(path)
-    with pytest.raises(StateError, match=r"state\.jsonl\.key: is damaged"):
-        agent.load()
-    assert in_folder(path) == [f"state.jsonl.{ASIDE}", f"state.jsonl.key.{ASIDE}"]
-    agent.save(KEPT)
-    assert state(path).load() == KEPT
+    assert refused(path, agent, path) == f"{path}: cannot be verified: the key beside it is missing"
+    with pytest.raises(StateError, match=r"the key beside it is missing\. It is left alone"):
+        agent.save(LATER)
+    move_away(path)
+    assert agent.load() == Kept()
+    agent.save(LATER)
+    assert read_state(path) == Reading(LATER, SIGNER)
 
 
-def test_a_damaged_key_alone_is_set_aside_as_well(path):
+def test_a_key_that_is_found_again_reads_the_file_again(path):
     kept_by(path)
-    path.unlink()
-    key_file_of(path).write_bytes(b"junk")
-    with pytest.raises(StateError, match="is damaged"):
-        state(path).load()
-    assert in_folder(path) == [f"state.jsonl.key.{ASIDE}"]
+    key = key_file_of(path).read_bytes()
+    key_file_of(path).unlink()
+    agent = state(path)
+    refused(path, agent, path)
+    key_file_of(path).write_bytes(key)
+    key_file_of(path).chmod(0o600)
+    assert agent.load() == KEPT
+    agent.save(LATER)
+    assert read_state(path).kept == LATER
 
 
-def test_a_damaged_file_that_vanishes_meanwhile_is_no_error(path):
-    """Another process has set it aside."""
+@pytest.mark.parametrize("alone", [False, True], ids=["with what it signed", "alone"])
+def test_a_damaged_key_is_left_alone(path, alone):
+    kept_by(path)
+    key = key_file_of(path)
+    key.write_bytes(key.read_bytes()[:-3])
+    files = (path, key)
+    if alone:
+        path.unlink()
+        files = (key,)
+    agent = state(path)
+    assert refused(path, agent, *files) == f"{key}: is damaged"
+    move_away(*files)
+    assert agent.load() == Kept()
+    agent.save(KEPT)
+    assert read_state(path) == Reading(KEPT, SIGNER)
+
+
+def test_the_command_can_be_typed_whatever_the_folder_is_called(tmp_path):
+    path = tmp_path / "it's here; rm -rf" / "state.jsonl"
     kept_by(path)
     path.write_bytes(b"")
+    with pytest.raises(DamagedStateError) as caught:
+        read_state(path)
+    subprocess.run(["/bin/sh", "-c", caught.value.remedy], check=True)
+    assert in_folder(path) == ["state.jsonl.damaged", "state.jsonl.key"]
+
+
+def test_a_state_of_another_cluster_that_vanishes_meanwhile_is_no_error(path, caplog):
+    kept_by(path, others)
 
     def now():
         path.unlink()
+        key_file_of(path).unlink()
         return utc()
 
-    with pytest.raises(StateError, match="nothing is left of it"):
-        StateFile(path, ours, now).load()
+    agent = StateFile(path, ours, now)
+    agent.load()
+    assert not agent.confirm()
+    assert "nothing is left of it" in caplog.text
+    agent.save(LATER)
+    assert read_state(path) == Reading(LATER, SIGNER)
 
 
 @pytest.fixture
@@ -635,23 +699,12 @@ def immovable(path):
 
 
 @pytest.mark.usefixtures("immovable")
-def test_what_cannot_be_set_aside_is_not_overwritten(path):
-    kept_by(path)
-    path.write_bytes(b"")
-    agent = state(path)
-    with pytest.raises(StateError, match="cannot be set aside: Is a directory"):
-        agent.load()
-    with pytest.raises(StateError, match="It is not overwritten"):
-        agent.save(KEPT)
-    assert path.read_bytes() == b""
-
-
-@pytest.mark.usefixtures("immovable")
-def test_what_is_another_clusters_and_cannot_be_set_aside_is_not_overwritten(path):
+def test_what_is_another_clusters_and_cannot_be_set_aside_is_not_overwritten(path, caplog):
     kept_by(path, others)
     agent = state(path)
     agent.load()
     assert not agent.confirm()
+    assert "cannot be set aside: Is a directory" in caplog.text
     with pytest.raises(StateError, match="It is not overwritten"):
         agent.save(LATER)
     assert read_state(path).kept == KEPT
@@ -824,7 +877,7 @@ def test_reading_changes_nothing(path):
     path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(DamagedStateError) as caught:
         read_state(path)
-    assert caught.value.files == (path,)
+    assert caught.value.remedy == moved_away(path)
     assert in_folder(path) == ["state.jsonl", "state.jsonl.key"]
 
 
