@@ -26,8 +26,9 @@ from fencer.wording.requests import standing
 from fencer.wording.ways_out import what_helps
 
 UNSEEN = (
-    "fencer cannot know what happened while no agent ran. If you saved or migrated this VM in such a time, its "
-    "memory may still exist although its hypervisor calls it off: run `fencer pause {node}` before fencer acts."
+    "fencer cannot know what happened while no agent ran. If you saved or migrated this VM in such a time, "
+    "its memory may still exist although its hypervisor calls it off: run `fencer pause {node}` before "
+    "fencer acts."
 )
 """Said of a VM that reads off, where fencer would act on that."""
 HANDS_OFF = frozenset({*HOLDS[0].reasons, Reason.PLANNED_STOP})

@@ -180,7 +180,7 @@ def notes_first(subject: Subject, policy: Policy) -> Answer:
         needs = "that written, which is tried again in every pass"
         return Objection(verdict, Reason.NOTES_FIRST, told, needs, policy.poll_s)
     if seen.unread and seen.intent is Intent.WATCH:
-        verdict = Verdict.FENCED if seen.node.fenced else Verdict.REFUSE  # no time brings it: people have to know
+        verdict = Verdict.FENCED if seen.node.fenced else Verdict.REFUSE  # no time brings it
         needs = "that file mended; or moved away, if no VM was saved or moved since this agent last ran"
         return Objection(verdict, Reason.NOTES_FIRST, seen.unread, needs, policy.poll_s)
     left_s = others_s - seen.answering_s

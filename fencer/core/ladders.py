@@ -390,7 +390,7 @@ def begin(observation: Observation, policy: Policy) -> Begun | Decision:
 
 
 def _ended_by_fencer(observation: Observation, subject: Subject) -> bool:
-    """Whether an agent has stopped this guest, to fence its node: the claim on it is of this very incident."""
+    """Whether an agent has stopped this guest to fence its node: the claim there is of this incident."""
     return bool(observation.incident) and subject.node.claim == observation.incident and subject.evidence.gone
 
 

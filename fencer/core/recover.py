@@ -346,9 +346,9 @@ def _alarmed_of_known_boot(observation: Observation, mark: FenceMark, decision: 
     if hold is not None and hold.may(Act.UNDO) is May.ALARM:
         command = command_to_resume(observation.node, decision.reason)
         alarm = Alarm(
-            f"{mark.guest} runs with the memory that it had before it was fenced, and fencer keeps its hands off: "
-            f"it neither stops the VM nor lifts the fence. Cut the VM's power where it runs, unless its pods are "
-            f"all still there. Then let fencer act again: {command}"
+            f"{mark.guest} runs with the memory that it had before it was fenced, and fencer keeps its hands "
+            "off: it neither stops the VM nor lifts the fence. Cut the VM's power where it runs, unless its "
+            f"pods are all still there. Then let fencer act again: {command}"
         )
     return replace(decision, actions=(alarm,))
 

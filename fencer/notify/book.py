@@ -170,7 +170,7 @@ class Book:
         )
 
     def _new_key(self, ident: str, began: int) -> str:
-        """Return the key of an incident: another one than that of an incident that is over, and began then, too.
+        """Return the key of an incident: not that of one that is over and began at the same time.
 
         A node may be excluded, and included again, in one and the same outage.
         """

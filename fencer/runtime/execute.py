@@ -191,7 +191,7 @@ class Executor:
             raise
         self._notes.written(node, action)
         if must_outlive(note):
-            self._keeper.save_notes()  # or an agent that is killed now would find it there, and write it again
+            self._keeper.save_notes()  # or an agent that is killed now would find it there, and repeat it
         return True
 
     def _do_power(

@@ -35,7 +35,7 @@ from fencer.core.model import (
 from fencer.core.policy import Mode, Policy
 from fencer.core.recover import left_as
 from fencer.core.requests import NO_CALL
-from fencer.errors import ClusterError, ClusterNotFound, FencerError
+from fencer.errors import ClusterNotFound, FencerError
 from fencer.ports import Fact
 from fencer.runtime.counting import Counting
 from fencer.runtime.found import LOOK_AGAIN_S
@@ -157,7 +157,7 @@ class Observer:
         return scene
 
     def unread(self, scene: Scene) -> list[NodeView]:
-        """Return the nodes that cannot be read now, as they last were: their guests can be seen all the same."""
+        """Return the nodes that cannot be read now, as they last were: their guests can be seen anyway."""
         names = _named(scene.malformed)
         return [self._notes.read(self._names.read(node)) for node in self._keeper.nodes if node.name in names]
 

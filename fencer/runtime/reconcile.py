@@ -196,8 +196,8 @@ class Agent:
     ) -> dict[str, tuple[Observation, Learned]]:
         """Note what must not be forgotten of these nodes, and keep it at once, before anything is written.
 
-        Whoever is pursued is learnt of as well, and whoever gets no lane in this pass: what is seen now may not
-        be seen again. Then say so, where nothing is going to be written on the Node.
+        That also covers nodes that are pursued, and those that get no lane in this pass: what is seen now may
+        not be seen again. Then say so, where nothing is going to be written on the Node.
 
         Args:
             scene: What was seen.
@@ -353,17 +353,12 @@ class Agent:
                         done = self._act(observation, decision, due[0])
                     if done is None:
                         continue
+                    if _looks_again(done):
+                        observation = self._signed(self.observer.closer(scene, observation))
                     if not done.ok:
-                        failed = str(done)
-                        if isinstance(done, Happened) and done.changed:  # what was told may be late for long
-                            observation = self._signed(self.observer.closer(scene, observation))
-                        if not isinstance(due[0], BindNode | RecordDoubts):
+                        failed, refused = str(done), {*refused, type(due[0])}
+                        if not isinstance(due[0], BindNode | RecordDoubts):  # a note counts all the same
                             break
-                        # It counts all the same. What else is due must not wait for a Node that refuses it.
-                        refused.add(type(due[0]))
-                        decision = decide(observation, self._policy)
-                        continue
-                    observation = self._signed(self.observer.closer(scene, observation))
                 decision = decide(observation, self._policy)
         except ClusterError as error:
             failed = str(error)
@@ -514,6 +509,11 @@ class Agent:
         if name not in scene.nodes:
             raise ClusterNotFound(no_such_node(name, scene.nodes))
         return scene.nodes[name]
+
+
+def _looks_again(done: Done) -> bool:
+    """Whether a close look follows: it was done; or the Node has changed, and a watch may be late for long."""
+    return done.ok or (isinstance(done, Happened) and done.changed)
 
 
 def _long_gone(observation: Observation) -> bool:

@@ -80,8 +80,8 @@ WAYS: dict[Reason, str] = {
         "time, `mode: armed` in {path}"
     ),
     Reason.NOTES_FIRST: (
-        "`fencer check` names what is wrong with the state file; `kubectl describe node {node}` shows the Node "
-        "on which the API server refuses a note"
+        "`fencer check` names what is wrong with the state file; `kubectl describe node {node}` shows the "
+        "Node, if the API server refuses its note"
     ),
     Reason.NO_POWER_RIGHTS: (
         "its UUID under the endpoint's `power: {{uuids: […]}}` in {path}, or stop it yourself"

@@ -781,8 +781,8 @@ def test_nothing_is_written_through_a_link_that_is_planted_beside_it(path, tmp_p
 @pytest.mark.parametrize("which", [lambda path: path, key_file_of], ids=["state", "key"])
 def test_what_other_users_can_write_is_not_believed(path, which):
     kept_by(path)
-    which(path).chmod(0o620)
-    with pytest.raises(StateError, match=r"can be written by other users \(mode 0620\)"):
+    which(path).chmod(0o602)
+    with pytest.raises(StateError, match=r"can be written by all users \(mode 0602\)"):
         state(path).load()
 
 
