@@ -175,8 +175,7 @@ def notes_first(subject: Subject, policy: Policy) -> Answer:
     seen, others_s = subject.seen, policy.poll_s + policy.confirm_s
     verdict = Verdict.FENCED if seen.node.fenced else Verdict.WAIT
     if seen.unwritten:
-        names = ", ".join(seen.unwritten)
-        told = f"what was seen of {names} is not written on its Node yet"
+        told = f"not written on the Node yet, although it was seen: {', '.join(seen.unwritten)}"
         needs = "that written, which is tried again in every pass"
         return Objection(verdict, Reason.NOTES_FIRST, told, needs, policy.poll_s)
     if seen.unread and seen.intent is Intent.WATCH:
