@@ -113,9 +113,8 @@ class Notebook:
             return
         match action:
             case BindNode(binding):
-                left = still_unwritten(replace(node, binding=binding), replace(note, doubts=()))
-                bound = (None, None) if left is None else (left.binding, left.instead_of)
-                note = replace(note, binding=bound[0], instead_of=bound[1])
+                later = None if note.binding == binding else note.binding
+                note = replace(note, binding=later, instead_of=None if later is None else binding)
             case RecordDoubts(doubts):
                 note = replace(note, doubts=missing_doubts(note.doubts, doubts))
                 self._ended.pop(node.uid, None)
