@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fencer.core import brake, pause
 from fencer.core.deeds import deed
 from fencer.core.maintenance import window_for
@@ -172,21 +174,28 @@ def notes_first(subject: Subject, policy: Policy) -> Answer:
 
     Only then may anything be given away: what nobody can read yet may say that a guest's memory is elsewhere.
     """
-    seen, others_s = subject.seen, policy.poll_s + policy.confirm_s
-    verdict = Verdict.FENCED if seen.node.fenced else Verdict.WAIT
+    answer = _noted(subject.seen, policy)
+    if isinstance(answer, Objection) and subject.seen.node.fenced:
+        return replace(answer, verdict=Verdict.FENCED)
+    return answer
+
+
+def _noted(seen: Observation, policy: Policy) -> Answer:
+    """Return what `notes_first` answers of a node that is not fenced."""
     if seen.unwritten:
         told = f"not written on the Node yet, although it was seen: {', '.join(seen.unwritten)}"
         needs = "that written, which is tried again in every pass"
-        return Objection(verdict, Reason.NOTES_FIRST, told, needs, policy.poll_s)
+        return Objection(Verdict.WAIT, Reason.NOTES_FIRST, told, needs, policy.poll_s)
     if seen.unread and seen.intent is Intent.WATCH:
-        verdict = Verdict.FENCED if seen.node.fenced else Verdict.REFUSE  # no time brings it
         needs = "that file mended; or moved away, if no VM was saved or moved since this agent last ran"
-        return Objection(verdict, Reason.NOTES_FIRST, seen.unread, needs, policy.poll_s)
+        # No time brings it: refused.
+        return Objection(Verdict.REFUSE, Reason.NOTES_FIRST, seen.unread, needs, policy.poll_s)
+    others_s = policy.poll_s + policy.confirm_s
     left_s = others_s - seen.answering_s
     if seen.intent is Intent.WATCH and left_s > 0:
         told = f"the API server has been answering again for {age(seen.answering_s)}"
         needs = f"{others_s:g} s, in which other agents write down what they saw meanwhile"
-        return Objection(verdict, Reason.NOTES_FIRST, told, needs, left_s)
+        return Objection(Verdict.WAIT, Reason.NOTES_FIRST, told, needs, left_s)
     return Passed("all that was seen is written down")
 
 

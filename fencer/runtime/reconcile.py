@@ -341,16 +341,13 @@ class Agent:
         try:
             for _ in range(STEPS):
                 progress()
-                due, done = self._due(observation, decision, refused), None
+                due = self._due(observation, decision, refused)
                 if self._wants_closer(observation, decision, due):
                     observation = self._signed(self.observer.closer(scene, observation))
                 elif not due or not act:
                     break
                 else:
-                    if isinstance(due[0], COUNTED):
-                        observation, decision, done = self._act_counted(scene, observation, decision, refused)
-                    else:
-                        done = self._act(observation, decision, due[0])
+                    observation, decision, done = self._act_on(scene, observation, decision, due[0], refused)
                     if done is None:
                         continue
                     if _looks_again(done):
@@ -366,6 +363,23 @@ class Agent:
             if not isinstance(error, NotYet):
                 self._world.reporter.said(f"{observation.node.name}: {error}", warning=True)
         return self._concluded(observation, decision, failed)
+
+    def _act_on(
+        self,
+        scene: Scene,
+        observation: Observation,
+        decision: Decision,
+        action: Action,
+        refused: Collection[type[Action]],
+    ) -> tuple[Observation, Decision, Done | None]:
+        """Carry out an action; count the other nodes first where it has to be counted.
+
+        Returns:
+            As `_act_counted` does.
+        """
+        if isinstance(action, COUNTED):
+            return self._act_counted(scene, observation, decision, refused)
+        return observation, decision, self._act(observation, decision, action)
 
     def _act_counted(
         self, scene: Scene, observation: Observation, decision: Decision, refused: Collection[type[Action]]
@@ -512,7 +526,7 @@ class Agent:
 
 
 def _looks_again(done: Done) -> bool:
-    """Whether a close look follows: it was done; or the Node has changed, and a watch may be late for long."""
+    """Whether a close look follows: it was done; or the Node has changed, which a watch may show late."""
     return done.ok or (isinstance(done, Happened) and done.changed)
 
 

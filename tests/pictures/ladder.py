@@ -43,6 +43,7 @@ QUESTIONS: Mapping[str, tuple[str, Sequence[No]]] = {
     "needed": ("Is there anything to clear?", [(REFUSES, Reason.NOTHING_TO_CLEAR)]),
     "unreserved": ("Is fencer alone at work on the node?", [(REFUSES, Reason.NODE_RESERVED)]),
     "brake": ("Does the brake allow one more?", [(REFUSES, Reason.BRAKE)]),
+    "notes first": ("Is all that agents saw written down?", [(WAITS, Reason.NOTES_FIRST)]),
     "looked closely": ("Were guest and node read live, just now?", [(WAITS, Reason.CLOSER_LOOK)]),
     "held": ("Has it read off for long enough?", [(WAITS, Reason.NOT_HELD)]),
     "armed": ("Is the agent armed?", [(REFUSES, Reason.OBSERVE_MODE)]),

@@ -16,7 +16,7 @@ from fencer.config.settings import Config
 from fencer.core.model import Intent, Judged, Reason
 from fencer.core.policy import Policy
 from fencer.errors import FencerError
-from fencer.ports import Cluster, Hypervisor
+from fencer.ports import Cluster, Hypervisor, StateStore
 from fencer.runtime.election import Campaigns
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.watch import sight
@@ -53,6 +53,7 @@ class Case(Lab):
     def __init__(self, row: Row) -> None:
         super().__init__(row.policy, power=row.power, strict=row.strict, shape=row.shape, timing=row.timing)
         self.knows = row.knows or tuple(self.simulation.hypervisors)
+        self.state: StateStore | None = None
         self.witnessed = False
         self.another_lives = False
         self.slow_s = 0.0
@@ -148,6 +149,7 @@ class Case(Lab):
             hypervisors=known,
             witnesses=witnesses,
             requests=simulation.requests,
+            state=self.state,
         )
 
 

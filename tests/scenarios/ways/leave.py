@@ -37,6 +37,9 @@ from tests.scenarios.ways.steps import (
     requested,
     reserved,
     sets,
+    state_damaged,
+    state_mended,
+    state_moved_away,
     stray_pod,
     types,
     unannotated,
@@ -48,6 +51,9 @@ from tests.scenarios.ways.steps import (
     without_lease,
 )
 from tests.scenarios.ways.words import CONFIG, DEAD, FIVE, HOSTS, STARTED
+
+NODE_SHOWN = "`kubectl describe node k8s-2` shows the Node, if the API server refuses its note"
+CHECK_NAMES = "`fencer check` names what is wrong with the state file"
 
 ROWS = [
     row(
@@ -205,24 +211,33 @@ ROWS = [
         (lacks("patch nodes"), happens(What.MIGRATE), waits(140), DEAD),
         way(
             "that written, which is tried again in every pass",
-            "a few seconds in which the API server answers",
-            "if it does not pass, `kubectl describe node k8s-2`",
-            "why the API server refuses to have the annotations of that Node changed",
+            "an API server that takes these notes",
+            NODE_SHOWN,
             do=[lacks()],
             to=fenced,
         ),
+        beside=("a state file that can be read", CHECK_NAMES),
         shape=HOSTS,
     ),
     row(
         Reason.NOTES_FIRST,
         (DEAD, waits(20), everywhere(What.API_DOWN), waits(60), everywhere(What.API_UP)),
         passes("7 s, in which other agents write down what they saw meanwhile", to=fenced),
-        beside=(
-            "if it does not pass, `kubectl describe node k8s-2`",
-            "why the API server refuses to have the annotations of that Node changed",
-        ),
+        beside=(NODE_SHOWN, CHECK_NAMES),
         policy=replace(ARMED, lease_silent_s=0.0),
         more="after an outage",
+    ),
+    row(
+        Reason.NOTES_FIRST,
+        (state_damaged, DEAD),
+        way("that file mended", CHECK_NAMES, do=[state_mended], to=fenced),
+        way(
+            "moved away, if no VM was saved or moved since this agent last ran",
+            do=[state_moved_away],
+            to=fenced,
+        ),
+        beside=(NODE_SHOWN,),
+        more="its state file damaged",
     ),
     row(
         Reason.NO_POWER_RIGHTS,

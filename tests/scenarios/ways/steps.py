@@ -10,9 +10,11 @@ from typing import Any
 from fencer.core import annotations
 from fencer.core.consent import HANDED_OVER
 from fencer.core.decide import decide
+from fencer.core.kept import Kept
 from fencer.core.model import Intent, Judged, PowerState, Reason, Taint, Verdict, Word
 from fencer.core.pause import PauseNote, write
 from fencer.core.requests import Strategy
+from fencer.errors import StateError
 from fencer.runtime.election import Campaigns
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.clock import EPOCH
@@ -190,6 +192,44 @@ def witnessed(case: Case) -> None:
 def restarts(case: Case) -> None:
     """Restart the agent."""
     case.begin()
+
+
+class StateOnDisk:
+    """A state file that may be damaged. It is left alone then."""
+
+    def __init__(self) -> None:
+        self._kept, self.damaged = Kept(), True
+
+    def load(self) -> Kept:
+        """See `fencer.ports.StateStore.load`."""
+        if self.damaged:
+            raise StateError("its signature is wrong")
+        return self._kept
+
+    def confirm(self) -> bool:
+        """See `fencer.ports.StateStore.confirm`."""
+        return True
+
+    def save(self, kept: Kept) -> None:
+        """See `fencer.ports.StateStore.save`."""
+        self._kept = kept
+
+
+def state_damaged(case: Case) -> None:
+    """Start the agent again, with a state file that it cannot read."""
+    case.state = StateOnDisk()
+    case.begin()
+
+
+def state_mended(case: Case) -> None:
+    """Mend the state file; the agent that runs reads it."""
+    assert isinstance(case.state, StateOnDisk)
+    case.state.damaged = False
+
+
+def state_moved_away(case: Case) -> None:
+    """``mv`` it to another name; the agent that runs finds none, and goes on."""
+    state_mended(case)
 
 
 def forgotten(case: Case) -> None:
