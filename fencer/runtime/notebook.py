@@ -14,7 +14,6 @@ from fencer.core.kept import laid_over, merged, missing_doubts, still_unwritten,
 from fencer.core.model import BindNode, Doubt, NodeView, Note, RecordDoubts, Unreadable
 from fencer.runtime.names import Names
 
-
 NAMED = 8
 """So many other nodes are named, at most."""
 

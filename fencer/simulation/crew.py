@@ -341,7 +341,7 @@ class Crew:
         )
 
     def _state_of(self, name: str, *, watches: bool) -> StateStore:
-        """Return what lies on an agent's disk. Commands are typed where the first one runs, and only read it."""
+        """Return what lies on an agent's disk. Commands are typed where the first one runs, and read it."""
         own = self._states.setdefault(name if watches else "fencer-1", SimulatedState(self._disk))
         return own if watches else ReadState(own)
 
