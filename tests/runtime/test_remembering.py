@@ -524,9 +524,11 @@ class TestKilled:
 
     def test_in_the_live_look_after_it_its_note_lies_on_the_disk(self, stage):
         """That look takes as long as a call may, and is for another node."""
+        stage.run(10)
         stage.happen("api_down", "")
         stage.happen("save", "k8s-3")
         away(stage, 5)
+        stage.new_agent()
         stage.happen("restore", "k8s-3")
         stage.happen("save_to_file")
         then = []
