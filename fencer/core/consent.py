@@ -183,8 +183,7 @@ def notes_first(subject: Subject, policy: Policy) -> Answer:
 def _noted(seen: Observation, policy: Policy) -> Answer:
     """Return what `notes_first` answers of a node that is not fenced."""
     if seen.unwritten:
-        names = ", ".join(seen.unwritten)
-        told = f"what was seen of {names} is not written on its Node yet"
+        told = f"not written on the Node yet, although it was seen: {', '.join(seen.unwritten)}"
         needs = "that written, which is tried again in every pass"
         return Objection(Verdict.WAIT, Reason.NOTES_FIRST, told, needs, policy.poll_s)
     if seen.unread and seen.intent is Intent.WATCH:

@@ -14,6 +14,9 @@ from fencer.core.kept import laid_over, merged, missing_doubts, still_unwritten,
 from fencer.core.model import BindNode, Doubt, NodeView, Note, RecordDoubts, Unreadable
 from fencer.runtime.names import Names
 
+NAMED = 8
+"""So many other nodes are named, at most."""
+
 
 class Notebook:
     """What is noted of each node.
@@ -97,10 +100,10 @@ class Notebook:
             node: The node.
             alone: Only its own: a command by hand writes nothing on any other Node.
         """
-        noted = self._notes.keys() | {uid for uid, ended in self._ended.items() if ended}
-        own = noted & {node.uid} if not node.gone else set[str]()
-        waiting = own if alone else (noted - self._tried) | own
-        return tuple(sorted(self._names_of[uid] for uid in waiting - self._unreadable))
+        noted = (self._notes.keys() | {uid for uid, ended in self._ended.items() if ended}) - self._unreadable
+        own = [node.name] if node.uid in noted and not node.gone else []
+        others = [] if alone else sorted(self._names_of[uid] for uid in noted - self._tried - {node.uid})
+        return (*own, *others[:NAMED])
 
     def written(self, node: NodeView, action: BindNode | RecordDoubts) -> None:
         """Take note that this is on the Node now; what was noted meanwhile is not."""
@@ -109,9 +112,8 @@ class Notebook:
             return
         match action:
             case BindNode(binding):
-                left = still_unwritten(replace(node, binding=binding), replace(note, doubts=()))
-                bound = (None, None) if left is None else (left.binding, left.instead_of)
-                note = replace(note, binding=bound[0], instead_of=bound[1])
+                later = None if note.binding == binding else note.binding
+                note = replace(note, binding=later, instead_of=None if later is None else binding)
             case RecordDoubts(doubts):
                 note = replace(note, doubts=missing_doubts(note.doubts, doubts))
                 self._ended.pop(node.uid, None)

@@ -604,8 +604,8 @@ def _read_in(
 
 
 def _named(malformed: Sequence[str]) -> frozenset[str]:
-    """Return the names of nodes that cannot be read."""
-    return frozenset(text.partition(": ")[0] for text in malformed)
+    """Return the names of nodes that cannot be read: each is told as "node NAME: why"."""
+    return frozenset(text.partition(": ")[0].removeprefix("node ") for text in malformed)
 
 
 def _last_state(scene: Scene, candidates: tuple[Candidate, ...]) -> PowerState | None:

@@ -32,7 +32,7 @@ from fencer.ports import (
 )
 from fencer.simulation.asker import Companion, Killed, Process
 from fencer.simulation.assembly import Simulation
-from fencer.simulation.disk import SimulatedDisk, SimulatedState
+from fencer.simulation.disk import ReadState, SimulatedDisk, SimulatedState
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.renamed import Renamed
 from fencer.simulation.reporter import StageReporter
@@ -76,7 +76,7 @@ class StagePorts:
         requests: What other controllers ask; None: nobody is heard.
         by_hand: What only commands need; None: it watches.
         beside: What goes on beside its passes; None: it takes one command, and ends.
-        state: Keeps what it has seen over its restarts; None: it takes one command, and ends.
+        state: Keeps what it has seen over its restarts; a command reads it. None: there is no disk.
     """
 
     cluster: Cluster
@@ -337,8 +337,13 @@ class Crew:
             simulation.requests,
             None if watches else by_hand,
             self._beside(process) if watches else None,
-            self._states.setdefault(name, SimulatedState(self._disk)) if watches else None,
+            self._state_of(name, watches=watches),
         )
+
+    def _state_of(self, name: str, *, watches: bool) -> StateStore:
+        """Return what lies on an agent's disk. Commands are typed where the first one runs, and read it."""
+        own = self._states.setdefault(name if watches else "fencer-1", SimulatedState(self._disk))
+        return own if watches else ReadState(own)
 
     def _policy_of(self, name: str) -> Policy:
         policy = self._scenario.policy

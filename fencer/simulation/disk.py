@@ -72,3 +72,21 @@ class SimulatedState:
         if self._disk.hangs:
             raise StateError("the disk under it hangs")
         self._kept = kept
+
+
+class ReadState(SimulatedState):
+    """What a command has of it: it reads, and writes nothing.
+
+    Args:
+        own: The agent's.
+    """
+
+    def __init__(self, own: SimulatedState) -> None:
+        self._own = own
+
+    def load(self) -> Kept:
+        """See `fencer.ports.StateStore.load`."""
+        return self._own.load()
+
+    def save(self, kept: Kept) -> None:
+        """See `fencer.ports.StateStore.save`."""

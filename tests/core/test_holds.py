@@ -414,39 +414,61 @@ def test_a_ladder_that_only_a_person_climbs_has_no_room_under_a_hold():
         ("an exclusion", "`kubectl annotate node k8s-2 fencer.dev/exclude-`"),
     ],
 )
-class TestAlarmOfAWrongFence:
-    def test_it_names_the_one_command_that_lets_it_be_undone(self, hold, command):
-        held, policy = IMPOSED[hold][1](WRONG, FREELY)
-        [alarm] = decide(held, policy).actions
-        assert "it was fenced wrongly" in alarm.text
-        assert "Nothing was given away" in alarm.text
-        assert alarm.text.endswith(f": {command} lets it.")
+class TestAlarmOfAFencedBootThatRunsAgain:
+    """Hands off: fencer neither stops the guest nor lifts the fence, whichever of both would be due."""
 
-    def test_it_is_raised_for_a_person_who_asks_too(self, hold, command):
-        held, policy = IMPOSED[hold][1](replace(WRONG, intent=Intent.UNFENCE), FREELY)
+    def test_it_says_what_to_do_and_names_the_one_command_that_lets_fencer_act_again(self, hold, command):
+        held, policy = IMPOSED[hold][1](WRONG, FREELY)
         decision = decide(held, policy)
-        assert command in decision.actions[0].text
+        [alarm] = decision.actions
+        assert alarm.text.startswith(f"{GUEST} runs with the memory that it had before it was fenced")
+        assert "neither stops the VM nor lifts the fence" in alarm.text
+        assert "Cut the VM's power where it runs, unless its pods are all still there." in alarm.text
+        assert alarm.text.endswith(f" Then let fencer act again: {command}")
+        assert alarm.text.count("`") == 2
         assert decision.reason is IMPOSED[hold][0]
 
-    @pytest.mark.parametrize("counted", [None, 1, 2])
-    def test_once_something_was_given_away_it_is_old_memory(self, hold, command, counted):
-        marked = replace(WRONG.node, mark=replace(MARK, pods=counted))
-        left = () if counted == 1 else (POD,)
-        held, policy = IMPOSED[hold][1](replace(WRONG, node=marked, pods=left), FREELY)
-        [alarm] = decide(held, policy).actions
-        assert "came back with its old memory" in alarm.text
-        assert alarm.text.endswith(f" fencer may do nothing about it: {command} lets it.")
+    def test_it_is_raised_for_a_person_who_asks_too(self, hold, command):
+        for intent in (Intent.UNFENCE, Intent.FENCE):
+            held, policy = IMPOSED[hold][1](replace(WRONG, intent=intent), FREELY)
+            decision = decide(held, policy)
+            [alarm] = decision.actions
+            assert command in alarm.text
+            assert decision.reason is IMPOSED[hold][0]
 
-    def test_which_of_both_it_is_only_a_live_look_tells_and_that_now_and_then(self, hold, command):
-        afar = replace(WRONG, pods=None, close=False)
-        held, policy = IMPOSED[hold][1](afar, FREELY)
-        for looked_s, look in ((LOOK_EVERY_S, True), (LOOK_EVERY_S - 0.1, False)):
-            decision = decide(replace(held, looked_s=looked_s), policy)
-            assert (decision.actions, decision.look) == ((), look)
-        known = decide(replace(held, pods=(POD,), looked_s=0.0), policy)
-        assert command in known.actions[0].text
-        unread = decide(replace(held, close=True), policy)
-        assert "old memory" in unread.actions[0].text
+    @pytest.mark.parametrize("counted", [None, 1, 2])
+    def test_it_is_the_same_whatever_was_given_away(self, hold, command, counted):
+        """Another text would be another alarm."""
+        [first] = decide(*IMPOSED[hold][1](WRONG, FREELY)).actions
+        marked = replace(WRONG.node, mark=replace(MARK, pods=counted))
+        for pods in (None, (), (POD,)):
+            for base in (WRONG, OLD):
+                held, policy = IMPOSED[hold][1](replace(base, node=marked, pods=pods), FREELY)
+                assert decide(held, policy).actions == (first,)
+        assert command in first.text
+
+    def test_it_needs_no_live_look_and_so_stays_from_pass_to_pass(self, hold, command):
+        [first] = decide(*IMPOSED[hold][1](WRONG, FREELY)).actions
+        for pods, close, looked_s in (
+            *((None, False, looked_s) for looked_s in (0.0, LOOK_EVERY_S - 0.1, LOOK_EVERY_S, float("inf"))),
+            ((POD,), False, 0.0),
+            (None, True, 0.0),
+        ):
+            seen = replace(WRONG, pods=pods, close=close, looked_s=looked_s)
+            decision = decide(*IMPOSED[hold][1](seen, FREELY))
+            assert (decision.actions, decision.look) == ((first,), False)
+        assert command in first.text
+
+    def test_it_ends_with_the_hold(self, hold, command):
+        assert acts(decide(WRONG, FREELY)) == {Act.UNDO}
+        assert acts(decide(OLD, FREELY)) == {Act.STOP}
+        assert not any(command in str(action) for action in decide(OLD, FREELY).actions)
+
+    def test_none_is_raised_where_a_new_boot_is_heard(self, hold, command):
+        held, policy = IMPOSED[hold][1](CASES[Act.LIFT]["booted"], FREELY)
+        decision = decide(held, policy)
+        assert not any(isinstance(action, Alarm) for action in decision.actions)
+        assert command not in str(decision.actions)
 
 
 def test_under_any_other_hold_the_alarm_of_old_memory_is_as_ever():
@@ -465,8 +487,18 @@ def test_what_ends_an_exclusion_depends_on_how_it_was_written():
 # --- a maintenance window finishes what is begun
 
 
+CLAIMED = observation(node=node(claim="inc-1"))
+"""Its guest is off, and an agent has claimed to end it in this very incident."""
+
+
 def in_window(seen, policy=ARMED):
     return decide(*IMPOSED["a maintenance window"][1](seen, policy))
+
+
+def begun_in_window(seen):
+    """Whether a fence is judged in a window as without one."""
+    begun = begin(*IMPOSED["a maintenance window"][1](seen, ARMED))
+    return isinstance(begun, Begun) and begun.held is None
 
 
 class TestWindow:
@@ -520,6 +552,62 @@ class TestWindow:
         first = in_window(fenced()).checks[0]
         assert (first.name, first.outcome, "09:00" in first.seen) == ("wanted", "passed", True)
 
+    def test_a_guest_that_fencer_has_stopped_to_fence_its_node_is_fenced_in_it(self):
+        """Or its pods would wait for the end of the window, dead by fencer's own hand."""
+        assert in_window(CLAIMED) == replace(decide(CLAIMED, ARMED), checks=in_window(CLAIMED).checks)
+        assert (in_window(CLAIMED).verdict, acts(in_window(CLAIMED))) == (Verdict.FENCE, {Act.TAINT})
+        first = in_window(CLAIMED).checks[0]
+        assert (first.name, first.outcome, "09:00" in first.seen) == ("wanted", "passed", True)
+
+    def test_also_where_it_was_deleted_with_a_record_of_its_end(self):
+        deleted = evidence(PowerState.ABSENT, end_recorded=True)
+        assert begun_in_window(replace(CLAIMED, evidence=deleted))
+
+    @pytest.mark.parametrize(
+        "seen",
+        [
+            pytest.param(observation(), id="no claim"),
+            pytest.param(observation(node=node(claim="inc-0")), id="a claim of another incident"),
+            pytest.param(observation(node=node(claim=""), incident=""), id="no incident"),
+            *(
+                pytest.param(in_state(state, node=node(claim="inc-1")), id=f"still {state}")
+                for state in PowerState
+                if state is not PowerState.STOPPED
+            ),
+            pytest.param(observation(node=node(claim="inc-1"), evidence=None), id="nobody tells"),
+        ],
+    )
+    def test_no_other_fence_goes_on_in_it(self, seen):
+        assert not begun_in_window(seen)
+        decision = in_window(seen, FREELY)
+        assert (decision.verdict, decision.reason, acts(decision) - {Act.REMEMBER}) == (
+            Verdict.REFUSE,
+            Reason.MAINTENANCE,
+            set(),
+        )
+
+    @pytest.mark.parametrize("case", list(CASES[Act.STOP]))
+    def test_no_guest_is_stopped_in_it_though_an_agent_has_claimed_that(self, case):
+        seen = CASES[Act.STOP][case]
+        claimed = replace(seen, node=replace(seen.node, claim="inc-1"))
+        assert acts(decide(claimed, FREELY)) >= {Act.STOP}
+        assert not acts(in_window(claimed, FREELY)) & {Act.STOP, Act.TAINT}
+
+    @pytest.mark.parametrize("hold", ["a pause of the cluster", "a pause of the node", "an exclusion"])
+    def test_under_a_pause_that_fence_does_not_go_on(self, hold):
+        """Nor in a window meanwhile: whoever pauses wants all hands off."""
+        held, policy = IMPOSED[hold][1](CLAIMED, ARMED)
+        assert acts(decide(held, policy)) == acts(in_window(held, policy)) == set()
+        assert decide(held, policy).reason is in_window(held, policy).reason is IMPOSED[hold][0]
+
+    def test_what_else_has_to_hold_for_a_fence_has_to_hold_for_that_one(self):
+        for hold in ("a reservation", "a note of its own", "an API server that is just back", "observe"):
+            held, policy = IMPOSED[hold][1](CLAIMED, ARMED)
+            decision = in_window(held, policy)
+            assert (decision.reason, acts(decision)) == (IMPOSED[hold][0], set())
+        early = replace(CLAIMED, node=replace(CLAIMED.node, lease_age_s=ARMED.lease_silent_s - 1))
+        assert (in_window(early).reason, acts(in_window(early))) == (Reason.SILENCE_TOO_SHORT, set())
+
     def test_what_would_have_to_be_begun_is_not_even_judged(self):
         """Or `explain` would tell what else is in its way."""
         seen, policy = IMPOSED["a maintenance window"][1](observation(), ARMED)
@@ -572,16 +660,26 @@ class TestNotesFirst:
         assert "k8s-8, k8s-9" in waits.objection.seen
         assert (waits.verdict, waits.recheck_s) == (Verdict.WAIT, ARMED.poll_s)
 
-    def test_what_this_agent_noted_before_it_was_started_has_to_be_known(self):
+    def test_without_what_this_agent_noted_before_it_refuses_so_that_people_are_told(self):
+        """No time brings what cannot be read."""
         unread = "state file: permission denied"
-        waits = decide(observation(unread=unread, answering_s=1.0), ARMED)
-        assert (waits.verdict, waits.reason, waits.objection.seen) == (
-            Verdict.WAIT,
+        refuses = decide(observation(unread=unread, answering_s=1.0), ARMED)
+        assert (refuses.verdict, refuses.reason, refuses.objection.seen, refuses.actions) == (
+            Verdict.REFUSE,
             Reason.NOTES_FIRST,
             unread,
+            (),
         )
-        assert waits.recheck_s == ARMED.poll_s
-        assert "removal" in waits.objection.needs
+        assert refuses.recheck_s == ARMED.poll_s
+        needs = "that file mended; or moved away, if no VM was saved or moved since this agent last ran"
+        assert refuses.objection.needs == needs
+
+    def test_what_is_not_written_yet_is_told_before_what_cannot_be_read(self):
+        waits = decide(observation(unread="state file: permission denied", unwritten=("k8s-9",)), ARMED)
+        assert (waits.verdict, "k8s-9" in waits.objection.seen) == (Verdict.WAIT, True)
+
+    def test_a_command_needs_no_memory_of_this_agent(self):
+        unread = "state file: permission denied"
         assert acts(decide(observation(unread=unread, intent=Intent.FENCE), ARMED)) == {Act.TAINT}
 
     def test_a_fenced_node_stays_fenced_meanwhile(self):

@@ -9,6 +9,7 @@ from fencer.core.doubt import LOOK_EVERY_S
 from fencer.core.foreseen import refusal
 from fencer.core.learn import Learned, learn
 from fencer.core.model import (
+    Alarm,
     Binding,
     BindNode,
     Candidate,
@@ -155,6 +156,19 @@ class TestNotedBefore:
         note = replace(NOTE, doubts=(SAVED,))
         assert self.noted(observation(node=doubted), note) == (RecordDoubts((wrong, SAVED)),)
 
+    def test_that_doubts_have_ended_is_written_as_what_is_left_of_them(self):
+        """A note without a binding and a doubt: it could not be written when it was seen."""
+        wrong = doubt(Doubted.CONTRADICTED)
+        left = observation(node=replace(observation().node, doubts=(wrong,)))
+        assert self.noted(left, NOTE) == (RecordDoubts((wrong,)),)
+        assert self.noted(observation(), NOTE) == (RecordDoubts(()),)
+        newer = observation(node=node(doubts=Unreadable("schema 9")))
+        assert self.noted(newer, NOTE) == (RecordDoubts(()),)
+
+    def test_with_a_doubt_that_is_new(self):
+        saved = in_state(PowerState.SAVED)
+        assert self.noted(saved, NOTE) == learn(saved, ARMED).notes == (RecordDoubts((SAVED,)),)
+
     def test_a_binding_as_it_counts_now(self):
         note = replace(NOTE, binding=MOVED, instead_of=BOUND)
         counts = replace(MOVED, boot_ids=(NEW_BOOT, BOOT))
@@ -218,13 +232,16 @@ class TestLooking:
         assert learn(unbound, ARMED) == Learned((BindNode(Binding(GUEST, (BOOT,))),), look=True)
         assert decide(unbound, ARMED).look
 
-    def test_where_the_ladder_asks_for_it(self):
+    def test_a_fenced_boot_that_runs_again_under_a_pause_needs_none(self):
+        """What the alarm says of it is the same from afar; without the pause the ladder asks for one."""
         wrong = returned(
             node=replace(returned().node, boot_id=BOOT, lease_renewals=9), pods=None, close=False
         )
         paused = replace(wrong, fleet=replace(wrong.fleet, paused_why="work"))
         assert not learn(paused, ARMED).look
-        assert decide(paused, ARMED).look
+        assert not decide(paused, ARMED).look
+        assert [type(action) for action in decide(paused, ARMED).actions] == [Alarm]
+        assert decide(wrong, ARMED).reason is Reason.CLOSER_LOOK
 
     def test_nothing_is_due_of_a_node_that_is_back(self):
         assert learn(returned(), ARMED) == Learned()

@@ -14,7 +14,7 @@ from fencer.errors import (
     HypervisorUnreachable,
     StateError,
 )
-from fencer.runtime.keeper import NODES_EVERY_S, PATIENCE_S, STATE, Keeper
+from fencer.runtime.keeper import MEANS, NODES_EVERY_S, PATIENCE_S, STATE, Keeper
 from fencer.runtime.notebook import Notebook
 from tests.core.build import BOOT, GUEST, MARK, NEW_BOOT, NOW_UTC, TAINT, doubt, node
 
@@ -89,9 +89,9 @@ class Desk:
         self.notes.note(self.notes.read(NODE), RecordDoubts(doubts), ends=False)
         return self
 
-    def answered(self, *views, after_s=0.0, utc=NOW_UTC):
+    def answered(self, *views, after_s=0.0, utc=NOW_UTC, unread=()):
         self.now_s += after_s
-        self.keeper.answered(views or (NODE,), utc)
+        self.keeper.answered(views or (NODE,), utc, unread)
         return self
 
 
@@ -124,7 +124,7 @@ class TestBeginning:
         ],
         ids=["refuses", "bug", "hangs"],
     )
-    def test_one_that_cannot_be_read_is_asked_again_and_nothing_is_written_over_what_it_has(
+    def test_one_that_cannot_be_read_is_told_with_what_it_means_and_asked_again_and_nothing_is_written_over_it(
         self, trouble, told
     ):
         desk = Desk(Disk(Kept((), (NOTE,), NOW_UTC)))
@@ -132,11 +132,11 @@ class TestBeginning:
         desk.begun().noted(WRONG).answered().begun()
         desk.keeper.save_notes()
         assert desk.disk.calls == ["load", "load"]
-        assert desk.said == [(f"{STATE}: {told}", True)]
+        assert desk.said == [(f"{STATE}: {told}; {MEANS['read']}", True)]
         assert desk.keeper.unread == f"{STATE}: {told}"
         desk.disk.troubles.clear()
         desk.begun()
-        assert desk.said[1:] == [(f"{STATE}: it is read again", False)]
+        assert desk.said[1:] == [(f"{STATE}: it is read now", False)]
         assert desk.notes.read(NODE).doubts == (SAVED, WRONG)
         assert (desk.keeper.nodes, desk.keeper.utc) == ((NODE,), NOW_UTC), "the API server's are newer"
         desk.keeper.save_notes()
@@ -221,7 +221,7 @@ class TestConfirming:
         desk.begun()
         for number in range(5):
             desk.answered(replace(NODE, boot_id=f"boot-{number}"), after_s=NODES_EVERY_S)
-        assert desk.said == [(f"{STATE}: no key", True)]
+        assert desk.said == [(f"{STATE}: no key; {MEANS['confirmed']}", True)]
         assert len(desk.disk.saved) == 5
 
 
@@ -246,11 +246,26 @@ class TestNodes:
         desk.answered(replace(NODE, boot_id=NEW_BOOT), after_s=NODES_EVERY_S, utc=NEXT_UTC)
         assert desk.disk.kept.utc == NEXT_UTC
 
+    def test_one_that_cannot_be_read_now_stays_as_it_last_was(self):
+        """In memory and on the disk: whoever is started in an outage has to know of it."""
+        desk = Desk(Disk()).begun().answered(NODE, OTHER)
+        for _ in range(2):
+            desk.answered(NODE, after_s=NODES_EVERY_S, utc=NEXT_UTC, unread={"k8s-3"})
+            assert (desk.keeper.nodes, desk.keeper.utc) == ((NODE, OTHER), NEXT_UTC)
+        assert desk.disk.kept.nodes == (reduced(NODE), reduced(OTHER))
+        newer = replace(OTHER, boot_id=NEW_BOOT)
+        assert desk.answered(NODE, newer).keeper.nodes == (NODE, newer)
+        assert desk.answered(NODE, after_s=NODES_EVERY_S).keeper.nodes == (NODE,), "it was deleted"
+        assert desk.disk.kept.nodes == (reduced(NODE),)
+
+    def test_nor_is_one_made_up_that_was_never_read(self):
+        assert Desk(Disk()).begun().answered(NODE, unread={"k8s-9"}).keeper.nodes == (NODE,)
+
     def test_notes_that_are_on_the_nodes_now_are_taken_off_the_disk_with_them(self):
         desk = Desk(Disk()).begun().answered().noted(SAVED)
         desk.keeper.save_notes()
         assert desk.disk.kept.notes == (NOTE,)
-        desk.notes.written("node-uid-2", RecordDoubts((SAVED,)))
+        desk.notes.written(NODE, RecordDoubts((SAVED,)))
         desk.answered(after_s=NODES_EVERY_S)
         assert desk.disk.kept.notes == ()
 
@@ -284,19 +299,19 @@ class TestNotes:
         desk.disk.troubles.clear()
         desk.keeper.save_notes()
         assert desk.disk.kept.notes == (NOTE,)
-        assert desk.said[1:] == [(f"{STATE}: it is written again", False)]
+        assert desk.said[1:] == [(f"{STATE}: it is written now", False)]
         desk.noted(SAVED, WRONG).keeper.save_notes()
         assert len(desk.said) == 2
 
-    def test_what_is_wrong_is_told_as_it_is(self):
+    def test_what_is_wrong_is_told_as_it_is_and_what_it_means(self):
         desk = Desk(Disk()).begun().noted(SAVED)
         desk.disk.troubles["save"] = FULL
         desk.keeper.save_notes()
-        assert desk.said == [(f"{STATE}: {FULL}", True)]
+        assert desk.said == [(f"{STATE}: {FULL}; {MEANS['written']}", True)]
         desk.disk.troubles["save"] = HANGS
         hanging = Desk(desk.disk).begun().noted(WRONG)
         hanging.keeper.save_notes()
-        assert hanging.said == [(f"{STATE}: not written within {PATIENCE_S:g} s", True)]
+        assert hanging.said == [(f"{STATE}: not written within {PATIENCE_S:g} s; {MEANS['written']}", True)]
 
     def test_before_the_disk_was_read_nothing_is_written(self):
         desk = Desk(Disk()).noted(SAVED).answered()

@@ -124,6 +124,16 @@ class TestEnding:
         assert notes.read(self.DOUBTED).doubts == (WRONG,)
         assert notes.notes == ()
 
+    def test_that_it_has_ended_is_a_note_without_a_doubt_and_a_binding(self):
+        """So that it is written once this agent may write."""
+        notes = noted(RecordDoubts(()), of=self.DOUBTED, ends=True)
+        assert (notes.of("node-uid-2"), notes.notes) == (NOTE, ())
+        assert notes.first(OTHER) == ("k8s-2",)
+        take(notes, self.DOUBTED, BindNode(BINDING), ends=True)
+        assert notes.of("node-uid-2") == replace(NOTE, binding=BINDING)
+        notes.read(replace(BARE, binding=BINDING))
+        assert notes.of("node-uid-2") is None, "somebody else took the doubts off"
+
     def test_nor_any_other_that_ends_later(self):
         notes = noted(RecordDoubts((WRONG,)), RecordDoubts(()), of=self.DOUBTED, ends=True)
         assert notes.read(self.DOUBTED).doubts == ()
@@ -161,21 +171,54 @@ class TestEnding:
 class TestWriting:
     def test_what_is_written_is_noted_no_more(self):
         notes = noted(RecordDoubts((SAVED,)), BindNode(BINDING))
-        notes.written("node-uid-2", RecordDoubts((SAVED,)))
+        notes.written(BARE, RecordDoubts((SAVED,)))
         assert notes.notes == (replace(NOTE, binding=BINDING),)
-        notes.written("node-uid-2", BindNode(BINDING))
+        notes.written(BARE, BindNode(BINDING))
         assert notes.notes == ()
+        notes.written(BARE, BindNode(BINDING))
+        assert (notes.notes, notes.of("node-uid-2")) == ((), None), "another agent's write came back, too"
+
+    def test_what_is_noted_while_it_is_written_stays(self):
+        """A pass beside the lane that writes notes more."""
+        notes = noted(RecordDoubts((SAVED,)))
+        take(notes, BARE, RecordDoubts((SAVED, WRONG)))
+        notes.written(BARE, RecordDoubts((SAVED,)))
+        assert notes.notes == (replace(NOTE, doubts=(WRONG,)),)
+        assert notes.read(replace(BARE, doubts=(SAVED,))).doubts == (SAVED, WRONG)
+        assert notes.first(OTHER) == ("k8s-2",)
+
+    def test_a_binding_that_is_noted_while_an_older_one_is_written_stays(self):
+        bound = replace(BARE, binding=BINDING)
+        further = Binding(replace(MOVED.guest, host="lab3"), MOVED.boot_ids)
+        notes = noted(BindNode(MOVED), BindNode(further), RecordDoubts((SAVED,)), of=bound)
+        notes.written(bound, BindNode(MOVED))
+        assert notes.read(replace(bound, binding=MOVED)).binding == further
+        [note] = notes.notes
+        assert (note.binding, note.doubts) == (further, (SAVED,))
+
+    def test_what_another_agent_found_out_too_is_written_with_it(self):
+        notes = noted(RecordDoubts((SAVED,)))
+        notes.written(BARE, RecordDoubts((replace(SAVED, by="another"),)))
+        assert notes.notes == ()
+
+    def test_what_is_on_the_node_with_what_ended_there_is_no_more_to_be_written(self):
+        doubted = replace(BARE, doubts=(SAVED, WRONG))
+        notes = noted(RecordDoubts((WRONG,)), of=doubted, ends=True)
+        notes.written(notes.read(doubted), BindNode(BINDING))
+        assert notes.of("node-uid-2") == NOTE, "of doubts that was nothing"
+        notes.written(notes.read(doubted), RecordDoubts((WRONG,)))
+        assert (notes.of("node-uid-2"), notes.first(OTHER)) == (None, ())
 
     def test_in_either_order(self):
         bound = replace(BARE, binding=BINDING)
         notes = noted(BindNode(MOVED), RecordDoubts((SAVED,)), of=bound)
-        notes.written("node-uid-2", BindNode(MOVED))
+        notes.written(bound, BindNode(MOVED))
         assert notes.notes == (replace(NOTE, doubts=(SAVED,)),)
 
     def test_what_only_ends_is_no_note(self):
         notes = noted(RecordDoubts(()), of=replace(BARE, doubts=(SAVED,)))
         assert notes.notes == ()
-        notes.written("node-uid-2", RecordDoubts(()))
+        notes.written(BARE, RecordDoubts(()))
         assert (notes.notes, notes.first(BARE)) == ((), ())
 
     def test_what_is_noted_is_told(self):
@@ -206,7 +249,7 @@ class TestFirst:
         notes.failed("node-uid-3")
         assert notes.first(BARE) == ("k8s-2",)
         assert notes.first(OTHER) == ("k8s-2", "k8s-3")
-        notes.written("node-uid-2", RecordDoubts((SAVED,)))
+        notes.written(BARE, RecordDoubts((SAVED,)))
         assert (notes.first(BARE), notes.first(OTHER)) == ((), ("k8s-3",))
 
     def test_a_command_writes_on_no_other_node_and_waits_for_none(self):
@@ -223,7 +266,7 @@ class TestFirst:
     def test_a_later_note_of_a_node_that_refused_one_is_another(self):
         notes = self.both()
         notes.failed("node-uid-3")
-        notes.written("node-uid-3", RecordDoubts((SAVED,)))
+        notes.written(OTHER, RecordDoubts((SAVED,)))
         take(notes, OTHER, RecordDoubts((WRONG,)))
         assert notes.first(BARE) == ("k8s-2", "k8s-3")
 

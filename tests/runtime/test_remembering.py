@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.annotations import MARK
 from fencer.core.doubt import LOOK_EVERY_S
 from fencer.core.kept import Kept
 from fencer.core.maintenance import Window
@@ -11,6 +12,8 @@ from fencer.core.model import Binding, Doubted, Intent, Note, PowerState, Reason
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError, StateError
 from fencer.runtime.found import LOOK_AGAIN_S
+from fencer.runtime.lanes import AT_ONCE
+from fencer.simulation.asker import Killed
 from fencer.simulation.assembly import Shape
 from tests.core.build import UUID, doubt
 from tests.runtime.stagehand import ARMED, Stagehand
@@ -23,7 +26,7 @@ class Disk:
     """A state file that outlives the agent."""
 
     def __init__(self):
-        self.kept, self.saves, self.full = Kept(), 0, False
+        self.kept, self.saves, self.full, self.dies = Kept(), 0, False, False
 
     def load(self):
         return self.kept
@@ -32,6 +35,8 @@ class Disk:
         return True
 
     def save(self, kept):
+        if self.dies:
+            raise Killed
         if self.full:
             raise StateError("no space left on device")
         self.saves += 1
@@ -354,13 +359,234 @@ class TestANodeThatRefusesItsNote:
 def test_a_node_that_cannot_be_read_keeps_its_note_and_holds_no_other(stage):
     note = Note("k8s-9", "uid-9", doubts=(doubt(Doubted.SAVED),))
     stage.state.kept = replace(stage.state.kept, notes=(note,))
-    stage.simulation.cluster.malformed = ("k8s-9: no providerID",)
+    stage.simulation.cluster.malformed = ("node k8s-9: metadata.uid is missing",)
     stage.new_agent()
     stage.happen("crash")
     stage.run(120)
     assert stage.node().out_of_service
     assert stage.agent.shared.notes.notes == (note,)
     assert note.doubts[0].guest.uuid == UUID
+
+
+class TestANodeThatCannotBeRead:
+    """Its Node object is malformed: its guest can be seen all the same."""
+
+    def malformed(self, stage, why="effect is missing"):
+        """As the adapter tells it, see tests/cluster/test_odd_servers.py."""
+        cluster = stage.simulation.cluster
+        listed = cluster.list_nodes
+
+        def without():
+            found = listed()
+            views = tuple(view for view in found.views if view.name != "k8s-2")
+            return replace(found, views=views, malformed=(f"node k8s-2: {why}",))
+
+        cluster.list_nodes = without
+
+    def sound(self, stage):
+        del stage.simulation.cluster.list_nodes
+
+    def saved_meanwhile(self, stage):
+        self.malformed(stage)
+        stage.run(5)
+        stage.happen("save_to_file")
+        stage.run(5)
+        forgets_the_file(stage)
+        stage.run(30)
+
+    def test_is_learnt_of_and_that_lies_on_the_disk(self, stage):
+        self.saved_meanwhile(stage)
+        assert [kinds(note.doubts) for note in stage.state.kept.notes] == [[Doubted.FILED]]
+        assert stage.node().doubts == ()
+
+    def test_has_it_once_it_can_be_read_again(self, stage):
+        self.saved_meanwhile(stage)
+        self.sound(stage)
+        stage.run(5)
+        assert kinds(stage.node().doubts) == [Doubted.FILED]
+        stage.run(120)
+        assert stage.node().out_of_service is None
+        assert stage.reason() is Reason.GUEST_SAVED
+
+    def test_is_learnt_of_by_an_agent_that_is_started_meanwhile(self, stage):
+        """It knows from its disk that there is such a node."""
+        stage.run(10)
+        self.malformed(stage)
+        stage.run(15)
+        stage.new_agent()
+        stage.happen("save_to_file")
+        stage.run(5)
+        assert [note.node for note in stage.state.kept.notes] == ["k8s-2"]
+
+    def test_is_learnt_of_in_an_outage_as_well(self, stage):
+        self.malformed(stage)
+        stage.run(15)
+        stage.happen("api_down", "")
+        stage.happen("save_to_file")
+        away(stage, 5)
+        assert [note.node for note in stage.state.kept.notes] == ["k8s-2"]
+
+    def test_holds_no_other(self, stage):
+        self.saved_meanwhile(stage)
+        stage.happen("crash", "k8s-3")
+        stage.run(120)
+        assert stage.node("k8s-3").out_of_service
+
+    def test_nor_does_one_whose_lease_cannot_be_read(self, stage):
+        """That one is told as a lease: its Node is as it is."""
+        beats = stage.simulation.cluster.heartbeats
+        unread = ("lease k8s-2: spec.renewTime: expected text, not 5",)
+        stage.simulation.cluster.heartbeats = lambda nodes: replace(beats(nodes), malformed=unread)
+        stage.run(5)
+        scene = stage.agent.observer.look()
+        assert (scene.malformed, stage.agent.observer.unread(scene)) == (unread, [])
+
+
+class TestAPursuedNode:
+    """Whoever pursues it waits for slow answers, and passes go on beside it."""
+
+    def slow(self, stage, what, seconds=8.0, name="k8s-2"):
+        """Have one call about a node take so long."""
+        cluster, call = stage.simulation.cluster, getattr(stage.simulation.cluster, what)
+
+        def late(node, *more):
+            if name is None or name in {node, getattr(node, "name", node)}:
+                stage.simulation.clock.advance(seconds)
+            return call(node, *more)
+
+        setattr(cluster, what, late)
+
+    def test_is_learnt_of_in_every_pass(self, stage):
+        stage.happen("pause")
+        self.slow(stage, "pods")
+        while not stage.agent.shared.memory.pursued:
+            stage.run(0)
+            stage.simulation.clock.wait(1.0)
+        stage.happen("save_to_file")
+        done = stage.run(0)
+        assert done.pursued == {"k8s-2"}
+        assert [kinds(note.doubts) for note in stage.state.kept.notes] == [[Doubted.FILED]]
+        forgets_the_file(stage)
+        stage.run(120)
+        assert kinds(stage.node().doubts) == [Doubted.FILED]
+        assert stage.node().out_of_service is None
+
+    def test_a_doubt_that_is_noted_while_another_is_written_is_written_next(self, stage):
+        self.slow(stage, "record_doubts")
+        stage.happen("save")
+        stage.run(0)
+        assert stage.agent.shared.memory.pursued
+        stage.happen("restore")
+        stage.happen("save_to_file")
+        stage.run(0)
+        [note] = stage.agent.shared.notes.notes
+        assert kinds(note.doubts) == [Doubted.SAVED, Doubted.FILED]
+        forgets_the_file(stage)
+        stage.run(60)
+        assert kinds(stage.node().doubts) == [Doubted.SAVED, Doubted.FILED]
+        assert stage.agent.shared.notes.notes == ()
+
+    def test_more_nodes_than_lanes_are_noted_in_the_first_pass(self):
+        """Who gets no lane is on the disk, with the others, before the first of them is written."""
+        names = tuple(f"k8s-{number}" for number in range(1, AT_ONCE + 9))
+        stage = staged(shape=Shape(nodes=names, hosts=("lab1",)))
+        self.slow(stage, "record_doubts", name=None)
+        saved = set(names[1:])
+        for name in saved:
+            stage.happen("save_to_file", name)
+        stage.run(0)
+        assert len(saved) > AT_ONCE
+        assert {note.node for note in stage.state.kept.notes} == saved
+        forgets_the_file(stage)
+        stage.run(40)
+        assert {name for name in names if stage.node(name).doubts} == saved
+
+
+class TestKilled:
+    """An agent that is killed has told of nothing, and written nothing, that its disk does not have."""
+
+    def test_before_it_has_saved_it_has_told_nothing(self, stage):
+        stage.happen("api_down", "")
+        stage.happen("save_to_file")
+        stage.state.dies = True
+        with pytest.raises(Killed):
+            stage.agent.tick()
+        assert not [text for text in told(stage) if ON_DISK in text]
+        assert stage.state.kept.notes == ()
+
+    def test_nor_written(self, stage):
+        stage.happen("save_to_file")
+        stage.state.dies = True
+        with pytest.raises(Killed):
+            stage.agent.tick()
+        assert "record_doubts" not in stage.calls
+        assert stage.node().doubts == ()
+
+    def test_in_the_live_look_after_it_its_note_lies_on_the_disk(self, stage):
+        """That look takes as long as a call may, and is for another node."""
+        stage.happen("api_down", "")
+        stage.happen("save", "k8s-3")
+        away(stage, 5)
+        stage.happen("restore", "k8s-3")
+        stage.happen("save_to_file")
+        then = []
+
+        def dies():
+            then.extend(note.node for note in stage.state.kept.notes)
+            then.extend(text for text in told(stage) if ON_DISK in text)
+            raise Killed
+
+        stage.before["read"] = dies
+        with pytest.raises(Killed):
+            stage.agent.tick()
+        assert sorted(then[:2]) == ["k8s-2", "k8s-3"]
+        assert len(then) == 3
+
+
+class TestADoubtThatIsOnlyNoted:
+    """In an outage, a live look may end it: the Node never had it."""
+
+    @pytest.mark.parametrize("what", ["save", "save_to_file"])
+    def test_ends_when_its_guest_is_read_live_running(self, stage, what):
+        stage.happen("api_down", "")
+        stage.happen(what)
+        away(stage, 5)
+        [note] = stage.state.kept.notes
+        assert kinds(note.doubts) == [{"save": Doubted.SAVED, "save_to_file": Doubted.FILED}[what]]
+        stage.happen("restore")
+        stage.calls.clear()
+        away(stage, LOOK_AGAIN_S)
+        assert "read" in stage.calls
+        assert (stage.state.kept.notes, stage.agent.shared.notes.notes) == ((), ())
+        stage.happen("crash")
+        away(stage, 60)
+        stage.happen("api_up", "")
+        stage.run(120)
+        assert stage.node().out_of_service, "it really died"
+
+    def test_not_one_that_is_on_the_node(self, stage):
+        """Another agent may have written it, of what this one has not seen."""
+        stage.happen("save")
+        stage.run(5)
+        assert kinds(stage.node().doubts) == [Doubted.SAVED]
+        stage.happen("api_down", "")
+        stage.happen("restore")
+        away(stage, 2 * LOOK_AGAIN_S)
+        stage.happen("crash")
+        away(stage, 10)
+        stage.happen("api_up", "")
+        stage.run(120)
+        assert kinds(stage.node().doubts) == [Doubted.SAVED]
+        assert stage.node().out_of_service is None
+
+    def test_nor_by_what_a_sweep_says(self, stage):
+        stage.happen("api_down", "")
+        stage.happen("save")
+        away(stage, 5)
+        stage.agent.observer.glimpse_closer = lambda *_: None
+        stage.happen("restore")
+        away(stage, 2 * LOOK_AGAIN_S)
+        assert [kinds(note.doubts) for note in stage.state.kept.notes] == [[Doubted.SAVED]]
 
 
 class TestWhoOnlyObserves:
@@ -378,6 +604,22 @@ class TestWhoOnlyObserves:
         assert kinds(stage.node().doubts) == [Doubted.FILED]
         stage.run(120)
         assert stage.node().out_of_service is None
+
+    def test_takes_a_doubt_off_the_node_once_it_is_armed_that_ended_before(self):
+        stage = staged(replace(ARMED, mode=Mode.ARMED))
+        stage.happen("save")
+        stage.run(5)
+        assert kinds(stage.node().doubts) == [Doubted.SAVED]
+        stage.simulation.api.nodes["k8s-2"].annotations[MARK] = '{"schema": 99}'
+        stage.simulation.api.changed(stage.simulation.api.nodes["k8s-2"])
+        stage.happen("restore")
+        stage.run(30)
+        assert kinds(stage.node().doubts) == [Doubted.SAVED], "nothing is written beside such a mark"
+        del stage.simulation.api.nodes["k8s-2"].annotations[MARK]
+        stage.simulation.api.changed(stage.simulation.api.nodes["k8s-2"])
+        stage.run(5)
+        assert stage.node().doubts == ()
+        assert stage.agent.shared.notes.of(stage.node().uid) is None
 
     def test_also_which_guest_is_which_node(self):
         stage = staged(self.OBSERVING)
