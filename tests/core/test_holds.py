@@ -460,6 +460,7 @@ class TestAlarmOfAFencedBootThatRunsAgain:
         assert command in first.text
 
     def test_it_ends_with_the_hold(self, hold, command):
+        assert command in str(decide(*IMPOSED[hold][1](OLD, FREELY)).actions)
         assert acts(decide(WRONG, FREELY)) == {Act.UNDO}
         assert acts(decide(OLD, FREELY)) == {Act.STOP}
         assert not any(command in str(action) for action in decide(OLD, FREELY).actions)
