@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencer.core.text import alike, listing, natural, near, no_such_node, of_limit, printable
+from fencer.core.text import alike, listing, natural, near, no_such_node, of_limit, printable, unticked
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,10 @@ from fencer.core.text import alike, listing, natural, near, no_such_node, of_lim
 def test_only_what_can_be_seen_stays(text, shown):
     assert printable(text) == shown
     assert printable(text).isprintable()
+
+
+def test_a_text_from_outside_ends_no_command_that_it_is_told_beside():
+    assert unticked("k8s-1`; `rm\n") == "k8s-1'; 'rm\\n"
 
 
 @pytest.mark.parametrize(
