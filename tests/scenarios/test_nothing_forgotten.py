@@ -111,7 +111,7 @@ def test_an_agent_that_is_killed_at_any_step_of_an_outage_loses_no_note(memory, 
 
 @pytest.mark.parametrize("killed_s", [40.0, 41.0, 42.0])
 def test_a_doubt_that_was_lifted_before_an_outage_is_noted_again_in_it(killed_s):
-    """The agent goes on with the list of nodes on its disk; that is up to ten seconds old, and has the doubt."""
+    """The agent goes on with the list of nodes on its disk, which is up to 10 s old and has the doubt."""
     shape, _ = MEMORY["saved to a file"]
     script = (
         Fault(30.0, What.SAVE_TO_FILE, VM),
