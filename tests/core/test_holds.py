@@ -460,18 +460,10 @@ class TestAlarmOfAFencedBootThatRunsAgain:
         assert command in first.text
 
     def test_it_ends_with_the_hold(self, hold, command):
-<<<<<<< HEAD
         assert command in str(decide(*IMPOSED[hold][1](OLD, FREELY)).actions)
         assert acts(decide(WRONG, FREELY)) == {Act.UNDO}
         assert acts(decide(OLD, FREELY)) == {Act.STOP}
         assert not any(command in str(action) for action in decide(OLD, FREELY).actions)
-=======
-        for seen, act in ((WRONG, Act.UNDO), (OLD, Act.STOP)):
-            assert acts(decide(*IMPOSED[hold][1](seen, FREELY))) == set()
-            free = decide(seen, FREELY)
-            assert acts(free) == {act}
-            assert not any(isinstance(action, Alarm) and command in action.text for action in free.actions)
->>>>>>> cfdd6f3515ed4defc14f60d0bb1b3e056774628a
 
     def test_none_is_raised_where_a_new_boot_is_heard(self, hold, command):
         held, policy = IMPOSED[hold][1](CASES[Act.LIFT]["booted"], FREELY)

@@ -124,11 +124,8 @@ class TestBeginning:
         ],
         ids=["refuses", "bug", "hangs"],
     )
-<<<<<<< HEAD
     def test_one_that_cannot_be_read_is_told_of_and_asked_again_and_nothing_is_written_over_it(
-=======
-    def test_one_that_cannot_be_read_is_told_with_what_it_means_asked_again_and_not_written_over(
->>>>>>> cfdd6f3515ed4defc14f60d0bb1b3e056774628a
+    def test_one_that_cannot_be_read_is_told_with_what_it_means_and_nothing_is_written_over_it(
         self, trouble, told
     ):
         desk = Desk(Disk(Kept((), (NOTE,), NOW_UTC)))

@@ -238,8 +238,9 @@ class TestFirst:
         take(notes, BARE, RecordDoubts((SAVED,)))
         return notes
 
-    def test_all_that_are_noted_by_name(self):
-        assert self.both().first(BARE) == self.both().first(OTHER) == ("k8s-2", "k8s-3")
+    def test_its_own_comes_first_and_the_others_by_name(self):
+        assert self.both().first(BARE) == ("k8s-2", "k8s-3")
+        assert self.both().first(OTHER) == ("k8s-3", "k8s-2")
         third = replace(BARE, name="k8s-4", uid="node-uid-4")
         assert self.both().first(third) == ("k8s-2", "k8s-3")
         assert empty().first(BARE) == ()
@@ -248,7 +249,7 @@ class TestFirst:
         notes = self.both()
         notes.failed("node-uid-3")
         assert notes.first(BARE) == ("k8s-2",)
-        assert notes.first(OTHER) == ("k8s-2", "k8s-3")
+        assert notes.first(OTHER) == ("k8s-3", "k8s-2")
         notes.written(BARE, RecordDoubts((SAVED,)))
         assert (notes.first(BARE), notes.first(OTHER)) == ((), ("k8s-3",))
 
