@@ -124,7 +124,6 @@ class TestBeginning:
         ],
         ids=["refuses", "bug", "hangs"],
     )
-    def test_one_that_cannot_be_read_is_told_of_and_asked_again_and_nothing_is_written_over_it(
     def test_one_that_cannot_be_read_is_told_with_what_it_means_and_nothing_is_written_over_it(
         self, trouble, told
     ):
