@@ -54,6 +54,17 @@ def reduced(node: NodeView) -> NodeView:
     )
 
 
+def remembered(node: NodeView) -> NodeView:
+    """Return a node that cannot be read now, as it last was: nobody knows which doubts are on it now.
+
+    Others may have lifted one since, and it may be due again. So it is noted again, if it is seen again. What
+    is on the Node after all is dropped when that is read.
+    """
+    if isinstance(node.doubts, Unreadable) or not node.doubts:
+        return node
+    return replace(node, doubts=Unreadable("the Node cannot be read now"))
+
+
 def with_action(note: Note | None, node: NodeView, action: BindNode | RecordDoubts) -> Note:
     """Return a note with what an action would write on the Node.
 

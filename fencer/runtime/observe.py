@@ -15,6 +15,7 @@ from fencer.core.election import Tenure
 from fencer.core.fleet import heard, may_be_alive
 from fencer.core.history import aged, glimpse, listen, remember
 from fencer.core.identity import AT_REST, Rules, leftover, may_have_become
+from fencer.core.kept import remembered
 from fencer.core.maintenance import told
 from fencer.core.model import (
     Binding,
@@ -133,7 +134,7 @@ class Observer:
         readings, failed = _read_in(self._swept)
         now_s = self._world.clock.now_s()
         self._names.learn(self._keeper.nodes, self._swept.keys() - failed)
-        views = [self._notes.read(self._names.read(view)) for view in self._keeper.nodes]
+        views = [self._notes.read(self._names.read(remembered(view))) for view in self._keeper.nodes]
         leases = self._memory.leases
         scene = Scene(
             nodes={
@@ -159,7 +160,11 @@ class Observer:
     def unread(self, scene: Scene) -> list[NodeView]:
         """Return the nodes that cannot be read now, as they last were: their guests can be seen anyway."""
         names = _named(scene.malformed)
-        return [self._notes.read(self._names.read(node)) for node in self._keeper.nodes if node.name in names]
+        return [
+            self._notes.read(self._names.read(remembered(node)))
+            for node in self._keeper.nodes
+            if node.name in names
+        ]
 
     def in_question(self, scene: Scene) -> list[NodeView]:
         """Return the nodes whose guest does not just run on where it is bound to: the others tell nothing."""

@@ -109,6 +109,29 @@ def test_an_agent_that_is_killed_at_any_step_of_an_outage_loses_no_note(memory, 
         told(memory, *HELD["API server away"], killed)
 
 
+@pytest.mark.parametrize("killed_s", [40.0, 41.0, 42.0])
+def test_a_doubt_that_was_lifted_before_an_outage_is_noted_again_in_it(killed_s):
+    """The agent goes on with the list of nodes on its disk. That is ten seconds old, and has the doubt."""
+    shape, _ = MEMORY["saved to a file"]
+    script = (
+        Fault(30.0, What.SAVE_TO_FILE, VM),
+        Fault(36.0, What.RESTORE, VM),
+        Fault(killed_s, What.AGENT_KILLED, "fencer-1", for_s=5.0),
+        Fault(killed_s + 1.0, What.API_DOWN),
+        Fault(50.0, What.SAVE_TO_FILE, VM, death=True),
+        Fault(70.0, What.AGENT_KILLED, "fencer-1", for_s=1.0),
+        Fault(200.0, What.DAEMON_RESTART, "lab"),
+        Fault(300.0, What.API_UP),
+        Fault(BACK_S, What.RESTORE, VM),
+    )
+    story = Scenario(
+        *("lifted-before", "", (), script, (), None), duration_s=BACK_S + 20.0, shape=shape, policy=ARMED
+    )
+    stage = Stage(story, real_agent, strict=True)
+    list(stage.play())
+    assert not stage.simulation.api.nodes[VM].out_of_service
+
+
 def test_what_is_noted_is_on_the_node_as_soon_as_the_api_server_is_back():
     _, events = told("saved to a file", *HELD["API server away"], until_s=320.0)
     notes = [event for event in events if event.data.get("action") == "RecordDoubts"]
