@@ -10,6 +10,7 @@ from fencer.core.kept import (
     merged,
     must_outlive,
     reduced,
+    remembered,
     standing,
     still_unwritten,
     with_action,
@@ -45,6 +46,18 @@ def test_a_node_is_reduced_to_what_says_which_guest_it_is_and_what_is_noted_on_i
     )
     assert (kept.ready, kept.version, kept.mark, kept.taints, kept.lease_age_s) == (None, "", None, (), None)
     assert reduced(kept) == kept
+
+
+def test_of_a_node_that_cannot_be_read_now_nobody_knows_which_doubts_are_on_it():
+    """One that stood may have been lifted since: it is noted again, and not taken for written."""
+    stood = node(doubts=(SAVED,))
+    now = remembered(stood)
+    assert replace(now, doubts=()) == replace(stood, doubts=())
+    assert isinstance(now.doubts, Unreadable)
+    assert still_unwritten(now, replace(NOTE, doubts=(SAVED,))) == replace(NOTE, doubts=(SAVED,))
+    assert still_unwritten(stood, replace(NOTE, doubts=(SAVED,))) is None
+    for known in (now, node()):
+        assert remembered(known) is known
 
 
 def test_an_agent_that_is_new_has_kept_nothing():

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -244,8 +244,16 @@ class Operator:
         return [entry.what for entry in self.journal(node) if entry.what]
 
     @contextmanager
-    def watching(self, config: Path, *options: str) -> Iterator[Watch]:
-        """Run ``fencer watch``; it has bound every node when this begins, and must end well unless killed."""
+    def watching(
+        self, config: Path, *options: str, until: Callable[[Watch], bool] | None = None
+    ) -> Iterator[Watch]:
+        """Run ``fencer watch``, without a terminal, as systemd does; it must end well unless killed.
+
+        Args:
+            config: Its configuration.
+            options: Of the command.
+            until: What it has come to when this begins; None: it has bound every node.
+        """
         self.lease_out(config)
         self._watches_count += 1
         log_file = self._folder / f"watch-{self._watches_count}.log"
@@ -256,12 +264,14 @@ class Operator:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=_environment(),
+                start_new_session=True,  # with a terminal it would take SIGHUP for the end of that
             )
         watch = Watch(process, log_file)
+        begun = until or self._has_bound_all
         try:
             wait_until(
-                lambda: process.poll() is not None or (_WATCHING in watch.log and self._all_bound()),
-                f"bindings; see {log_file}",
+                lambda: process.poll() is not None or begun(watch),
+                f"bindings; see {log_file}" if until is None else f"begin; see {log_file}",
             )
             assert process.poll() is None, f"it ended at once:\n{watch.log}"
             yield watch
@@ -312,8 +322,10 @@ class Operator:
             and not entry["objectRef"]["resource"].startswith("selfsubject")
         ]
 
-    def _all_bound(self) -> bool:
-        return all("fencer.dev/binding" in self.lab.annotations(name) for name in self.lab.nodes)
+    def _has_bound_all(self, watch: Watch) -> bool:
+        return _WATCHING in watch.log and all(
+            "fencer.dev/binding" in self.lab.annotations(name) for name in self.lab.nodes
+        )
 
     def _grant(self) -> None:
         """Make fencer's account as docs/install.md says, and narrow it by the admission policy."""

@@ -44,6 +44,7 @@ LANES: Sequence[Sequence[str]] = (
         "test_guests_that_vanish",
         "test_refusals",
         "test_interruptions",
+        "test_nothing_forgotten",
         "test_seen_from_outside",
         "test_controlplane",
         "test_remediation",
