@@ -58,8 +58,7 @@ def decide(observation: Observation, policy: Policy) -> Decision:
     """
     learned = learn(observation, policy)
     decision = _judged(spoken_for(observation, policy), policy)
-    actions, look = (*learned.notes, *decision.actions), decision.look or learned.look
-    return replace(decision, actions=actions, look=look)
+    return replace(decision, actions=(*learned.notes, *decision.actions), look=learned.look)
 
 
 def _judged(observation: Observation, policy: Policy) -> Decision:

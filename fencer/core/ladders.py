@@ -156,7 +156,6 @@ RETURN_UNTOLD = Ladder(
         *RETURN.rungs[4:],
     ),
     recover.unfence,
-    Act.LIFT,
 )
 """The same, for a fenced node that is no guest any more: deleted, or built again elsewhere."""
 TAKE_BACK = acting(
@@ -382,7 +381,7 @@ def begin(observation: Observation, policy: Policy) -> Begun | Decision:
         return held if held and not begun else _objected(found, "bound", checks, _rest("", observation), None)
     subject, seen = found
     ladder = ladder_for(subject, policy)
-    if held is not None and ladder.act is Act.TAINT and _ended_by_fencer(observation, subject):
+    if ladder.act is Act.TAINT and _ended_by_fencer(observation, subject):
         held = None  # a window finishes what is begun, and that fence began with fencer's own stop
     if held is not None and not leaves_room(held, ladder):
         return held

@@ -54,7 +54,7 @@ from fencer.core.model import (
     Via,
     Word,
 )
-from fencer.core.policy import AfterStop, Mode, ResumedGuest, SavedGuest, UnresponsiveGuest
+from fencer.core.policy import AfterStop, Mode, PausedGuest, ResumedGuest, SavedGuest, UnresponsiveGuest
 from fencer.core.requests import Call
 from tests.core.build import (
     ARMED,
@@ -753,3 +753,35 @@ def test_notes_come_before_anything_else(seen, policy):
     actions = decide(seen, policy).actions
     noted = [isinstance(action, NOTES) for action in actions]
     assert noted == sorted(noted, reverse=True)
+
+
+def test_an_action_is_left_out_exactly_where_the_table_says_so():
+    done = {
+        Act.REMEMBER: (BindNode(None), RecordDoubts(())),
+        Act.TAINT: (TaintNode(MARK),),
+        Act.STOP: (StopGuest(GUEST, None), DiscardSaved(GUEST, None)),
+        Act.START: (StartGuest(GUEST, None),),
+        Act.CLEAR: (ClearPods(()), DeleteAttachments(())),
+        Act.LIFT: (UntaintNode(None),),
+        Act.UNCORDON: (Uncordon(),),
+    }
+    for hold in HOLDS:
+        for act, actions in done.items():
+            left = actions if hold.may(act) is May.YES else ()
+            assert [allowed(reason, actions) for reason in hold.reasons] == [left] * len(hold.reasons)
+        assert allowed(hold.reasons[0], (Alarm("old memory"),)) == (Alarm("old memory"),)
+
+
+def test_a_window_lets_no_guest_be_started_though_an_agent_had_stopped_it():
+    """Its node is fenced, all is cleared, and the claim is of this very incident: its start waits."""
+    stopped = CASES[Act.START]["stopped by fencer"]
+    claimed = replace(stopped, node=replace(stopped.node, claim=stopped.incident))
+    assert Act.START in acts(decide(claimed, FREELY))
+    assert Act.START not in acts(in_window(claimed, FREELY))
+
+
+def test_a_window_finishes_a_fence_that_trusts_a_pause():
+    policy = replace(ARMED, paused_guest=PausedGuest.TRUST)
+    seen = fenced(evidence=evidence(PowerState.PAUSED), pods=(POD,))
+    free = decide(seen, policy)
+    assert acts(in_window(seen, policy)) == acts(free)

@@ -93,6 +93,10 @@ class TestTakingANote:
             before, doubts=(SAVED, WRONG)
         )
 
+    def test_and_each_once_though_the_node_was_read_without_the_note(self):
+        noted = with_action(None, BARE, RecordDoubts((doubt(),)))
+        assert with_action(noted, BARE, RecordDoubts((doubt(),))) == noted
+
     def test_one_that_has_ended_is_noted_no_more(self):
         before = replace(NOTE, doubts=(SAVED, WRONG))
         seen = laid_over(node(), before)
