@@ -107,7 +107,7 @@ HOLDS = (
         AGENT,
         _BACK | {Act.REMEMBER, Act.CLEAR},
     ),
-    Hold("given up by whoever asked for it", (Reason.GIVEN_UP,), AGENT, _BACK | {Act.REMEMBER}),
+    Hold("given up by the controller that asked", (Reason.GIVEN_UP,), AGENT, _BACK | {Act.REMEMBER}),
     Hold(
         "mark or notes on the Node unreadable",
         (Reason.MARK_UNREADABLE, Reason.DOUBTS_UNREADABLE),

@@ -1,8 +1,8 @@
 """The keeper: what was seen lies on this agent's own disk until it is on the Nodes.
 
 It also keeps which nodes there are, so that an agent that is started while the API server is away goes on
-learning. A disk that hangs or refuses holds nothing up: what is seen goes to the Node all the same, and an
-agent that could write it nowhere fences nothing while it lives (C10).
+learning. A disk that refuses holds nothing up: what is seen goes to the Node all the same. What can be
+written nowhere counts while this process lives, and its node is not fenced (C10).
 """
 
 from __future__ import annotations

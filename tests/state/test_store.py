@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import re
 import resource
+import signal
 import stat
 import subprocess
 import threading
@@ -476,7 +477,7 @@ def hold(path, telling, words):
     os.write(telling, b".")
     if words:
         os.execv(words[0], words)  # noqa: S606 - as a reload does
-    time.sleep(600)
+    signal.pause()
 
 
 @pytest.mark.parametrize(
