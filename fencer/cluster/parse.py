@@ -101,6 +101,7 @@ def node(data: Any) -> SealedNode:
         cordon=keys.read_cordon(notes.get(keys.CORDON)),
         cordoner=_cordoner(data) if keys.CORDON in notes else "",
         volumes_in_use=len(sequence(data, "status", "volumesInUse")),
+        reported_utc=_reported(data),
     )
     signed = (keys.BINDING, keys.MARK, keys.DOUBTS, keys.INCIDENT)
     binding, mark, doubts, claim = map(notes.get, signed)
@@ -275,6 +276,15 @@ def _ready(data: Any) -> bool | None:
         if text(item, "type") == "Ready":
             return {"True": True, "False": False}.get(text(item, "status"))
     return None
+
+
+def _reported(data: Any) -> str:
+    """Return when the kubelet last reported its status. Controllers that change the condition leave that alone.
+
+    Source: kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth.
+    """
+    conditions = sequence(data, "status", "conditions")
+    return next((text(item, "lastHeartbeatTime") for item in conditions if text(item, "type") == "Ready"), "")
 
 
 def _cordoner(data: Any) -> str:

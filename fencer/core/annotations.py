@@ -97,7 +97,14 @@ def write_mark(mark: FenceMark, seal: Seal) -> str:
         "incarnation": mark.incarnation,
         "pods": mark.pods,
     }
-    return _sealed(MARK, data, seal)
+    more = {
+        "podUIDs": None if mark.pod_uids is None else list(mark.pod_uids),
+        "volumeAttachmentUIDs": None if mark.attachment_uids is None else list(mark.attachment_uids),
+        "leaseVersion": mark.lease_version,
+        "reportedAt": mark.reported_utc,
+    }
+    # An agent of a version before these keys reads the rest as ever, as long as the schema is the same.
+    return _sealed(MARK, data | {key: value for key, value in more.items() if value not in (None, 0, "")}, seal)
 
 
 def write_doubts(doubts: tuple[Doubt, ...], seal: Seal) -> str:
@@ -174,6 +181,10 @@ def read_mark(text: str | None, seal: Seal) -> FenceMark | Unreadable | None:
             proof=Proof(_string(data["proof"])),
             incarnation=_text_or_none(data.get("incarnation")),
             pods=_number_or_none(data.get("pods")),
+            pod_uids=_strings_or_none(data.get("podUIDs")),
+            attachment_uids=_strings_or_none(data.get("volumeAttachmentUIDs")),
+            lease_version=_number_or_none(data.get("leaseVersion")) or 0,
+            reported_utc=_text_or_none(data.get("reportedAt")) or "",
             schema=data["schema"],
         ),
         MARK,
@@ -296,6 +307,10 @@ def _guest_of(data: Any) -> GuestRef:
 
 def _strings(values: Any) -> list[str]:
     return [_string(value) for value in _list(values)]
+
+
+def _strings_or_none(values: Any) -> tuple[str, ...] | None:
+    return None if values is None else tuple(_strings(values))
 
 
 def _list(values: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fencer.core import consent
 from fencer.core.fence import alarm_of_older_boot, heard
 from fencer.core.holds import allowed
-from fencer.core.identity import known_boot_ids, untold
+from fencer.core.identity import untold
 from fencer.core.ladders import (
     RETURN_UNTOLD,
     STOP_OLD_MEMORY,
@@ -91,7 +91,7 @@ def _back_untold(observation: Observation, policy: Policy, refused: Decision) ->
     """Judge a node whose guest nobody can tell: a fence, and what it left, comes off all the same."""
     node, subject = observation.node, untold(observation)
     if node.fenced:
-        rebooted = bool(node.boot_id) and node.boot_id not in known_boot_ids(node)
+        rebooted = bool(node.boot_id) and node.boot_id not in node.known_boot_ids
         asked = observation.intent in {Intent.WATCH, Intent.UNFENCE}
         if refused.reason is not Reason.NO_GUEST or not (rebooted and asked):
             return refused

@@ -226,6 +226,7 @@ def aged(node: NodeView, lease: LeaseTrack, now_s: float) -> NodeView:
         renewed_within_s=lease.within_s,
         deaf_s=lease.deaf_s,
         renewed_utc=lease.renew_time or "",
+        lease_version=lease.version,
         not_ready_s=None if lease.not_ready_since_s is None else now_s - lease.not_ready_since_s,
     )
 

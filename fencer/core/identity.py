@@ -337,7 +337,7 @@ def may_have_become(node: NodeView, reading: Evidence) -> bool:
     A guest that was booted there runs a boot that nobody has seen before; while the node tells of a boot that
     is known, it is not that guest, but a copy.
     """
-    return reading.cold_start is not True or node.boot_id not in known_boot_ids(node)
+    return reading.cold_start is not True or node.boot_id not in node.known_boot_ids
 
 
 def leftover(node: NodeView) -> bool:
@@ -451,13 +451,6 @@ def still_bound(observation: Observation) -> GuestRef | None:
         return None
     others = [one.guest for one in candidates if one.guest.key != binding.guest.key]
     return binding.guest if others and len(others) < len(candidates) else None
-
-
-def known_boot_ids(node: NodeView) -> frozenset[str]:
-    """Return every boot id that must not come back: those of the binding and of the fence."""
-    bound = node.binding.boot_ids if isinstance(node.binding, Binding) else ()
-    marked = () if node.mark is None or isinstance(node.mark, Unreadable) else (node.mark.boot_id,)
-    return frozenset((*bound, *marked))
 
 
 def _bound_guest(node: NodeView) -> GuestRef | None:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from fencer.core.election import Tenure
 from fencer.core.requests import NO_CALL, Call
+from fencer.core.times import earlier, later
 from fencer.core.wire import wire
 
 LONGEST_VERSION = 20
@@ -492,7 +493,10 @@ class Note:
     instead_of: Binding | None = None
 
 
-@wire("incident fenced_at_utc boot_id guest by proof incarnation pods schema")
+@wire(
+    "incident fenced_at_utc boot_id guest by proof incarnation pods pod_uids attachment_uids lease_version "
+    "reported_utc schema"
+)
 @dataclass(frozen=True, slots=True)
 class FenceMark:
     """Annotation beside the taint, written with it: this fence is ours, and what it was about.
@@ -506,6 +510,11 @@ class FenceMark:
         proof: What the proof was.
         incarnation: Which run of the guest was fenced, where its hypervisor names it.
         pods: How many pods there were to clear. None: not known.
+        pod_uids: UIDs of the pods on the node then, but for finished ones and mirror pods. None: not known, as
+            in the mark of an older fencer.
+        attachment_uids: UIDs of the node's VolumeAttachments then; None likewise.
+        lease_version: The resourceVersion of the node's Lease then, as a number; 0: not known.
+        reported_utc: `NodeView.reported_utc` then; empty: not known.
         schema: Version of the annotation.
     """
 
@@ -517,6 +526,10 @@ class FenceMark:
     proof: Proof = Proof.POWER
     incarnation: str | None = None
     pods: int | None = None
+    pod_uids: tuple[str, ...] | None = None
+    attachment_uids: tuple[str, ...] | None = None
+    lease_version: int = 0
+    reported_utc: str = ""
     schema: int = 2
 
     @property
@@ -576,7 +589,7 @@ class Unreadable:
 @wire(
     "name uid system_uuid boot_id ready version taints unschedulable excluded_by pause_note roles binding "
     "mark cordon doubts volumes_in_use claim left cordoner gone not_ready_s lease_age_s deaf_s "
-    "renewed_within_s lease_renewals renewed_utc asked"
+    "renewed_within_s lease_renewals renewed_utc lease_version reported_utc asked"
 )
 @dataclass(frozen=True, slots=True)
 class NodeView:
@@ -593,6 +606,10 @@ class NodeView:
             since the look before.
         lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
         renewed_utc: The lease's renewTime as it was read, by the node's clock; empty: none.
+        lease_version: The lease's resourceVersion as a number; 0: not known.
+        reported_utc: When the kubelet last reported its status (the Ready condition's lastHeartbeatTime), by the
+            node's clock: only that it changes says anything. In a boot the first report carries the new boot
+            id. Empty: none.
         excluded_by: What on it says that fencer is to keep its hands off, for people; empty: nothing does.
         pause_note: The text of the pause annotation on it, of a pause that may be over; None: there is none.
         volumes_in_use: How many volumes the kubelet last reported in use.
@@ -631,6 +648,8 @@ class NodeView:
     renewed_within_s: float = 0.0
     lease_renewals: int = 0
     renewed_utc: str = ""
+    lease_version: int = 0
+    reported_utc: str = ""
     asked: bool = True
 
     @property
@@ -664,6 +683,13 @@ class NodeView:
         """
         mark, taint = self.mark, self.out_of_service
         return isinstance(mark, FenceMark) and taint is not None and taint.time_added == mark.fenced_at_utc
+
+    @property
+    def known_boot_ids(self) -> frozenset[str]:
+        """Every boot id that must not come back: those of the binding and of the fence."""
+        bound = self.binding.boot_ids if isinstance(self.binding, Binding) else ()
+        marked = (self.mark.boot_id,) if isinstance(self.mark, FenceMark) else ()
+        return frozenset((*bound, *marked))
 
     @property
     def control_plane(self) -> bool:
@@ -768,7 +794,10 @@ class Run:
         return max(0.0, self.last_s - max(self.since_s, self.free_since_s))
 
 
-@wire("run running_seen boot_id boot_seen_s renewals_at_boot guest proven ran_as heard off_s")
+@wire(
+    "run running_seen boot_id boot_seen_s renewals_at_boot guest proven ran_as heard off_s off_lease_version "
+    "off_reported_utc back_s"
+)
 @dataclass(frozen=True, slots=True)
 class GuestHistory:
     """What this agent remembers of one node's guest. Folded by `fencer.core.history`; empty after a restart.
@@ -785,6 +814,9 @@ class GuestHistory:
         heard: What live reads heard of the node after live readings that reported the guest off.
         off_s: When the newest reading that reported it off began: what its node said before that is about a
             run that has ended.
+        off_lease_version: The node's `NodeView.lease_version` with that reading.
+        off_reported_utc: Its `NodeView.reported_utc` with that reading.
+        back_s: Since when the kubelet of the boot that was fenced renews its lease again; infinity: it does not.
     """
 
     run: Run | None = None
@@ -797,6 +829,9 @@ class GuestHistory:
     ran_as: GuestRef | None = None
     heard: Heard | None = None
     off_s: float = float("-inf")
+    off_lease_version: int = 0
+    off_reported_utc: str = ""
+    back_s: float = float("inf")
 
 
 @wire("guest witness incarnation renewed_utc renewals")
@@ -900,7 +935,7 @@ class StopFailed:
     "node candidates evidence history fleet intent now_s utc rivals claimed_by bound_reading taken_by "
     "unanswered evidence_error last_state others fenced_guest pods attachments kept_volumes kept_unread "
     "close killed stop_failed stopped_as asked_s looked_s tenure call word incident by note unwritten "
-    "answering_s unread"
+    "answering_s unread apart_s"
 )
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -949,6 +984,8 @@ class Observation:
         answering_s: For how long the API server has been answering again, after a time in which it did not;
             infinity: there was no such time.
         unread: Why it is not known what this agent has noted before it was started; empty: it is.
+        apart_s: How far this machine's clock is ahead of the API server's, in seconds, at most `MOST_APART_S`
+            either way. 0: not at all, or not known.
     """
 
     node: NodeView
@@ -987,6 +1024,17 @@ class Observation:
     unwritten: tuple[str, ...] = ()
     answering_s: float = float("inf")
     unread: str = ""
+    apart_s: float = 0.0
+
+    @property
+    def earliest_utc(self) -> str:
+        """The slower of both clocks: for how long something that holds fencer back has lasted (E26)."""
+        return earlier(self.utc, self.apart_s)
+
+    @property
+    def latest_utc(self) -> str:
+        """The faster of both clocks: for how long something that lets fencer act has lasted (E26)."""
+        return later(self.utc, self.apart_s)
 
 
 @wire("name outcome seen needs")

@@ -12,7 +12,6 @@ from fencer.core.cordon import AFTER_FENCE, HOOK, cordoned_after_fence, cordoned
 from fencer.core.history import LEASE_DURATION_S, renewals_in_run
 from fencer.core.holder import holder
 from fencer.core.holds import BY_REASON, Act, May, command_to_resume
-from fencer.core.identity import known_boot_ids
 from fencer.core.model import (
     Alarm,
     ClearPods,
@@ -164,7 +163,7 @@ def heard_for_long(subject: Subject, policy: Policy) -> Answer:
 def booted_anew(subject: Subject, policy: Policy) -> Answer:
     """The boot was never seen before: what ran before the fence is gone."""
     node, why = subject.node, subject.seen.word.same_boot_why
-    if node.boot_id and node.boot_id not in known_boot_ids(node):
+    if node.boot_id and node.boot_id not in node.known_boot_ids:
         return Passed(f"new boot id {node.boot_id}")
     if _vouched_for(subject):
         return Passed(f"same boot id, by the operator's word: {why}")
@@ -362,7 +361,7 @@ def known_boot_heard(observation: Observation, policy: Policy) -> bool:
     node, history = observation.node, observation.history
     if not isinstance(node.mark, FenceMark) or node.heard_s is None or not node.lease_renewals:
         return False
-    if node.boot_id not in known_boot_ids(node):
+    if node.boot_id not in node.known_boot_ids:
         return False
     ago_s = node.heard_s + node.renewed_within_s
     runs = history.run is not None and history.run.power_state is PowerState.RUNNING
@@ -413,7 +412,7 @@ def _alarm_of_old_memory(mark: FenceMark) -> Alarm:
 def _alive_for(subject: Subject) -> float:
     """Seconds since a never-seen boot was first seen; 0 while its kubelet is silent."""
     node, history = subject.node, subject.history
-    if not node.boot_id or node.boot_id in known_boot_ids(node) or node.heard_s is None:
+    if not node.boot_id or node.boot_id in node.known_boot_ids or node.heard_s is None:
         return 0.0
     alive = node.lease_renewals > history.renewals_at_boot and node.heard_s < LEASE_DURATION_S
     return subject.seen.now_s - history.boot_seen_s if alive else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from fencer.core.text import age
 
@@ -32,6 +32,45 @@ def age_between(earlier_utc: str, later_utc: str) -> str:
     """
     known = parse_utc(earlier_utc) != parse_utc("")
     return age(max(0.0, seconds_between(earlier_utc, later_utc)) if known else math.inf)
+
+
+MOST_APART_S = 600.0
+"""So far this machine's clock counts where it differs from the API server's; a larger difference is its own
+fault, and must not keep a pause from ending."""
+
+
+def apart_s(utc: str, own_utc: str) -> float:
+    """Return how far this machine's clock is ahead of the API server's, in seconds, within `MOST_APART_S`.
+
+    Args:
+        utc: The API server's clock.
+        own_utc: This machine's; empty: not known.
+    """
+    if not own_utc or parse_utc(utc) == parse_utc(""):
+        return 0.0
+    return max(-MOST_APART_S, min(MOST_APART_S, seconds_between(utc, own_utc)))
+
+
+def earlier(utc: str, ahead_s: float) -> str:
+    """Return the slower of two clocks. Arguments as in `later`."""
+    return _shifted(utc, min(0.0, ahead_s))
+
+
+def later(utc: str, ahead_s: float) -> str:
+    """Return the faster of two clocks.
+
+    Args:
+        utc: What one shows, RFC 3339.
+        ahead_s: How far the other is ahead of it, in seconds.
+    """
+    return _shifted(utc, max(0.0, ahead_s))
+
+
+def _shifted(utc: str, seconds: float) -> str:
+    """Return a time of so many whole seconds later."""
+    if not int(seconds) or parse_utc(utc) == parse_utc(""):
+        return utc
+    return f"{parse_utc(utc) + timedelta(seconds=int(seconds)):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def zone_of(at: datetime) -> str:

@@ -13,7 +13,6 @@ from fencer.core.identity import (
     Rules,
     bound,
     canonical,
-    known_boot_ids,
     leftover,
     may_have_become,
     moved_binding,
@@ -456,7 +455,7 @@ class TestNewBinding:
 
 
 def test_a_fence_that_cannot_be_read_knows_no_boot():
-    assert known_boot_ids(node(mark=Unreadable("schema 9"))) == {BOOT}
+    assert node(mark=Unreadable("schema 9")).known_boot_ids == {BOOT}
 
 
 @given(st.uuids())
