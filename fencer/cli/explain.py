@@ -147,6 +147,8 @@ def _rung(check: Check, judged: Judged) -> list[Cell | str]:
     """Return one row. A healthy node that is heard is no failure, nor is what cannot be told."""
     if check.name == GUEST_RUNS and judged.decision.reason is Reason.BLIND:
         return [sign(Outcome.NOT_ASKED), check.name, clean(f"not known: {check.seen}")]
+    if check.outcome is Outcome.ALARM:
+        return [Cell(sign(check.outcome), BAD), Cell(check.name, BAD), clean(check.seen)]
     if check.outcome is Outcome.PASSED:
         limit = [Cell(clean(check.needs), FAINT)] if check.needs else []
         return [Cell(sign(check.outcome), GOOD), check.name, clean(check.seen), *limit]

@@ -24,8 +24,8 @@ from fencer.errors import ConfigError
 GOOD, BAD, DOUBTFUL, FAINT = "green", "red", "yellow", "bright_black"
 """Colours by what they repeat."""
 
-SIGNS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.NOT_ASKED: "·"}
-PLAIN_SIGNS = {Outcome.PASSED: "ok", Outcome.FAILED: "NO", Outcome.NOT_ASKED: "-"}
+SIGNS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.NOT_ASKED: "·", Outcome.ALARM: "!"}
+PLAIN_SIGNS = {Outcome.PASSED: "ok", Outcome.FAILED: "NO", Outcome.NOT_ASKED: "-", Outcome.ALARM: "!"}
 PLAIN = str.maketrans({"✓": "ok", "✗": "NO", "·": "-", "\N{EN DASH}": "-", "…": "...", "─": "-", "→": "->"})
 """For terminals that cannot show the left side."""
 

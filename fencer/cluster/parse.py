@@ -279,7 +279,7 @@ def _ready(data: Any) -> bool | None:
 
 
 def _reported(data: Any) -> str:
-    """Return when the kubelet last reported its status. Controllers that change the condition leave that alone.
+    """Return when the kubelet last reported its status: controllers that change the condition leave it alone.
 
     Source: kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth.
     """

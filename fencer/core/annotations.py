@@ -103,8 +103,8 @@ def write_mark(mark: FenceMark, seal: Seal) -> str:
         "leaseVersion": mark.lease_version,
         "reportedAt": mark.reported_utc,
     }
-    # An agent of a version before these keys reads the rest as ever, as long as the schema is the same.
-    return _sealed(MARK, data | {key: value for key, value in more.items() if value not in (None, 0, "")}, seal)
+    known = {key: value for key, value in more.items() if value not in (None, 0, "")}
+    return _sealed(MARK, data | known, seal)  # with the same schema: an older agent reads the rest as before
 
 
 def write_doubts(doubts: tuple[Doubt, ...], seal: Seal) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from fencer.core.cordon import cordoned_after_fence
 from fencer.core.election import Seat
 from fencer.core.model import Binding, Judged, NodeView, Reason, Unreadable, Verdict
-from fencer.core.pods import clearable, to_release
+from fencer.core.pods import to_clear, to_release
 from fencer.core.requests import Progress, Request
 
 FINAL = frozenset(
@@ -84,7 +84,7 @@ def _answer(request: Request, judged: Judged | None, stood_s: float, *, cleared:
 def done(judged: Judged) -> bool:
     """Whether a node is fenced, and nothing is left on it, as far as is known; whatever its guest is now."""
     seen = judged.observation
-    nothing_left = seen.pods is not None and not (clearable(seen.pods) or to_release(seen))
+    nothing_left = seen.pods is not None and not (to_clear(seen) or to_release(seen))
     return judged.decision.reason is DONE or (seen.node.fenced and nothing_left)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencer.core import consent
-from fencer.core.fence import alarm_of_older_boot, heard
+from fencer.core.fence import heard, sound
 from fencer.core.holds import allowed
 from fencer.core.identity import untold
 from fencer.core.ladders import (
@@ -35,8 +35,14 @@ from fencer.core.model import (
     StartGuest,
     Verdict,
 )
+from fencer.core.old_memory import (
+    sign_of_old_memory,
+    with_alarm,
+    with_earlier_boot_alarm,
+    with_fence_alarm,
+)
 from fencer.core.policy import Mode, Policy, ResumedGuest
-from fencer.core.recover import alarmed, known_boot_heard, settling
+from fencer.core.recover import settling
 from fencer.core.rung import Ending, Objection, Subject
 from fencer.core.shutdown import PASSING, as_planned
 from fencer.core.word import spoken_for
@@ -69,7 +75,10 @@ def _judged(observation: Observation, policy: Policy) -> Decision:
     if isinstance(begun, Decision):
         return _with_alarm(observation, policy, _back_untold(observation, policy, begun))
     subject = begun.subject
-    decision = climb(ladder_for(subject, policy), subject, begun.opening, policy)
+    ladder = ladder_for(subject, policy)
+    decision = climb(ladder, subject, begun.opening, policy)
+    if ladder.ending is sound:
+        decision = with_earlier_boot_alarm(subject.node, decision)
     decision = _with_alarm(observation, policy, _come_back(begun, policy, decision))
     decision = as_planned(observation, _waited_for(observation, policy, decision))
     return _told(subject, _within(begun, policy, decision))
@@ -100,23 +109,23 @@ def _back_untold(observation: Observation, policy: Policy, refused: Decision) ->
     watched = refused.reason in UNCERTAIN and observation.intent is Intent.WATCH
     if not watched or not heard(subject, policy):
         return refused
-    told = Ending(refused.verdict, refused.reason, alarm_of_older_boot(node))
+    told = Ending(refused.verdict, refused.reason)
     ending = settling(subject, policy, told) if policy.mode is Mode.ARMED else told
-    return replace(refused, actions=ending.actions)
+    return with_earlier_boot_alarm(node, replace(refused, actions=ending.actions))
 
 
 def _told(subject: Subject, decision: Decision) -> Decision:
     """Tell people what a hypervisor found out besides its reading."""
     if not subject.evidence.told:
         return decision
-    return replace(decision, actions=(Alarm(f"{subject.guest}: {subject.evidence.told}"), *decision.actions))
+    check = Check("found besides", Outcome.ALARM, subject.evidence.told)
+    return with_alarm(decision, check, Alarm(f"{subject.guest}: {subject.evidence.told}"))
 
 
 def _come_back(begun: Begun, policy: Policy, decision: Decision) -> Decision:
     """React to old memory that is back under a fence: take the fence back, or stop the guest again."""
     subject, opening = begun.subject, begun.opening
-    known = decision.reason is Reason.OLD_MEMORY or known_boot_heard(subject.seen, policy)
-    if not subject.node.fenced or not known:
+    if not subject.node.fenced or not sign_of_old_memory(subject, policy):
         return decision
     back = climb(TAKE_BACK, subject, opening, policy)
     if back.reason in {Reason.FENCED_WRONGLY, Reason.CLOSER_LOOK}:
@@ -141,7 +150,7 @@ def _with_alarm(observation: Observation, policy: Policy, decision: Decision) ->
         or observation.intent is Intent.SHUTDOWN
     ):
         return decision
-    return alarmed(observation, mark, policy, decision)
+    return with_fence_alarm(observation, mark, policy, decision)
 
 
 def _waited_for(observation: Observation, policy: Policy, decision: Decision) -> Decision:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from fencer.core.history import LEASE_DURATION_S, renewals_in_run
 from fencer.core.identity import canonical
 from fencer.core.model import (
-    Action,
-    Alarm,
-    Binding,
     FenceMark,
     ForgetMark,
     GuestRef,
     Intent,
-    NodeView,
     Observation,
     PowerState,
     Proof,
@@ -20,7 +16,7 @@ from fencer.core.model import (
     TaintNode,
     Verdict,
 )
-from fencer.core.pods import bound_to_node, clearable, to_release
+from fencer.core.pods import bound_to_node, on_record, to_clear, to_release
 from fencer.core.policy import Mode, Policy
 from fencer.core.proof import A_LEASE
 from fencer.core.recover import settling
@@ -217,7 +213,7 @@ def needed(subject: Subject, _policy: Policy) -> Answer:
 
 def left_to_clear(observation: Observation) -> Answer:
     """Say what there is to clear on a node; an objection: nothing that counts."""
-    pods, attachments = clearable(observation.pods or ()), to_release(observation)
+    pods, attachments = to_clear(observation), to_release(observation)
     if not attachments and all(bound_to_node(pod) for pod in pods):
         seen = "no pod to clear and no volume attached" if not pods else "only pods of DaemonSets, no volume"
         ago = "" if observation.close else f" (as of {age(observation.looked_s)} ago)"
@@ -230,15 +226,17 @@ def taint(subject: Subject, _policy: Policy) -> Ending:
     seen, evidence = subject.seen, subject.evidence
     mark = FenceMark(
         incident=seen.incident,
-        fenced_at_utc=seen.utc,
+        fenced_at_utc=seen.latest_utc,  # E26: it counts against the brake from then
         boot_id=seen.node.boot_id,
         guest=subject.guest,
         by=seen.by,
         proof=Proof.ABSENCE if evidence.power_state is PowerState.ABSENT else evidence.proof,
         incarnation=evidence.incarnation,
-        pods=len(clearable(seen.pods or ())),
+        pods=len(to_clear(seen)),
+        lease_version=seen.node.lease_version,
+        reported_utc=seen.node.reported_utc,
     )
-    return Ending(Verdict.FENCE, Reason.PROVEN_OFF, (TaintNode(mark),))
+    return Ending(Verdict.FENCE, Reason.PROVEN_OFF, (TaintNode(on_record(mark, seen)),))
 
 
 def guest_runs(subject: Subject, policy: Policy) -> Answer:
@@ -275,10 +273,9 @@ def sound(subject: Subject, policy: Policy) -> Ending:
     node = subject.node
     outlived = isinstance(node.mark, FenceMark) and node.mark.boot_id != node.boot_id
     forgets = (ForgetMark(),) if outlived and policy.mode is Mode.ARMED else ()
-    actions: tuple[Action, ...] = (*forgets, *alarm_of_older_boot(node))
     blind = says_nothing(subject) and subject.evidence.doubt is None
     reason = Reason.BLIND if blind else Reason.NODE_HEALTHY
-    return settling(subject, policy, Ending(Verdict.HEALTHY, reason, actions))
+    return settling(subject, policy, Ending(Verdict.HEALTHY, reason, forgets))
 
 
 def heard_last(seen: Observation) -> str:
@@ -307,12 +304,3 @@ def told_age_s(seen: Observation) -> float:
     if node.lease_renewals or parse_utc(node.renewed_utc) == parse_utc(""):
         return counted_s
     return max(counted_s, seconds_between(node.renewed_utc, seen.utc))
-
-
-def alarm_of_older_boot(node: NodeView) -> tuple[Alarm, ...]:
-    """Warn of an earlier boot: a snapshot can bring old memory back even after a fence was lifted."""
-    earlier = node.binding.boot_ids[:-1] if isinstance(node.binding, Binding) else ()
-    if node.boot_id not in earlier:
-        return ()
-    text = f"it runs an earlier boot again ({node.boot_id}): memory that may write to volumes given away"
-    return (Alarm(f"{text}. Restart its guest cold."),)

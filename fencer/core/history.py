@@ -10,7 +10,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 
-from fencer.core.model import Evidence, GuestHistory, Heard, NodeView, PowerState, Run
+from fencer.core.model import Evidence, FenceMark, GuestHistory, Heard, NodeView, PowerState, Run
 from fencer.core.policy import Policy
 
 LEASE_DURATION_S = 40.0
@@ -255,8 +255,26 @@ def remember(
         history = replace(
             history, boot_id=node.boot_id, boot_seen_s=now_s, renewals_at_boot=node.lease_renewals
         )
-    if evidence is None or not evidence.conclusive:
-        return history
+    if evidence is not None and evidence.conclusive:
+        history = _with_guest(history, node, evidence, now_s, apart_s)
+    back_s = min(history.back_s, now_s - (node.heard_s or 0.0)) if _renews_again(history, node) else math.inf
+    return history if back_s == history.back_s else replace(history, back_s=back_s)
+
+
+def _renews_again(history: GuestHistory, node: NodeView) -> bool:
+    """Whether the lease of a fenced node was renewed since, and the Node shows a boot that was known then."""
+    mark = node.mark
+    if not (isinstance(mark, FenceMark) and node.fenced) or node.boot_id not in node.known_boot_ids:
+        return False
+    if not mark.lease_version:  # of an older fencer: what this agent itself has seen
+        return node.lease_renewals > 0
+    return node.lease_version > max(mark.lease_version, history.off_lease_version)
+
+
+def _with_guest(
+    history: GuestHistory, node: NodeView, evidence: Evidence, now_s: float, apart_s: float
+) -> GuestHistory:
+    """Take in a conclusive reading."""
     if evidence.guest.key != history.guest:
         history = replace(
             history,
@@ -266,9 +284,17 @@ def remember(
             proven=False,
             ran_as=None,
             off_s=-math.inf,
+            off_lease_version=0,
+            off_reported_utc="",
         )
     if evidence.gone:
-        history = replace(history, off_s=max(history.off_s, evidence.observed_at_s))
+        history = replace(
+            history,
+            off_s=max(history.off_s, evidence.observed_at_s),
+            off_lease_version=node.lease_version,
+            off_reported_utc=node.reported_utc,
+            back_s=math.inf,
+        )
     known = history.heard is None and evidence.guest == history.ran_as
     if evidence.power_state is PowerState.RUNNING and not known:
         # A witness that reads it running is believed again.

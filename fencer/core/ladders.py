@@ -138,6 +138,7 @@ RETURN = acting(
     Act.LIFT,
     (
         ("same guest", recover.same_guest),
+        ("no old memory", recover.no_old_memory),
         ("running", recover.running),
         ("booted again", recover.booted_anew),
         ("renewed", recover.renewed),
@@ -153,7 +154,7 @@ RETURN_UNTOLD = Ladder(
         ("fenced guest off", recover.fenced_guest_off),
         ("booted again", recover.booted_anew),
         ("heard for long", recover.heard_for_long),
-        *RETURN.rungs[4:],
+        *RETURN.rungs[5:],
     ),
     recover.unfence,
 )
@@ -161,6 +162,7 @@ RETURN_UNTOLD = Ladder(
 TAKE_BACK = acting(
     Act.UNDO,
     (
+        ("memory is back", recover.memory_is_back),
         ("looked closely", recover.looked_closely),
         ("nothing given away", recover.nothing_given_away),
     ),

@@ -183,6 +183,8 @@ class Outcome(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     NOT_ASKED = "not_asked"
+    ALARM = "alarm"
+    """No rung: what an alarm rests on (A8)."""
 
 
 class Via(StrEnum):
@@ -510,8 +512,8 @@ class FenceMark:
         proof: What the proof was.
         incarnation: Which run of the guest was fenced, where its hypervisor names it.
         pods: How many pods there were to clear. None: not known.
-        pod_uids: UIDs of the pods on the node then, but for finished ones and mirror pods. None: not known, as
-            in the mark of an older fencer.
+        pod_uids: UIDs of the pods on the node then, but for finished ones and mirror pods. None: not known,
+            as in the mark of an older fencer.
         attachment_uids: UIDs of the node's VolumeAttachments then; None likewise.
         lease_version: The resourceVersion of the node's Lease then, as a number; 0: not known.
         reported_utc: `NodeView.reported_utc` then; empty: not known.
@@ -607,9 +609,9 @@ class NodeView:
         lease_renewals: Changes of renewTime that this agent has seen of this node (UID) in its life.
         renewed_utc: The lease's renewTime as it was read, by the node's clock; empty: none.
         lease_version: The lease's resourceVersion as a number; 0: not known.
-        reported_utc: When the kubelet last reported its status (the Ready condition's lastHeartbeatTime), by the
-            node's clock: only that it changes says anything. In a boot the first report carries the new boot
-            id. Empty: none.
+        reported_utc: When the kubelet last reported its status (the Ready condition's lastHeartbeatTime), by
+            the node's clock: only that it changes says anything. The first report of a boot carries the new
+            boot id. Empty: none.
         excluded_by: What on it says that fencer is to keep its hands off, for people; empty: nothing does.
         pause_note: The text of the pause annotation on it, of a pause that may be over; None: there is none.
         volumes_in_use: How many volumes the kubelet last reported in use.
@@ -816,7 +818,8 @@ class GuestHistory:
             run that has ended.
         off_lease_version: The node's `NodeView.lease_version` with that reading.
         off_reported_utc: Its `NodeView.reported_utc` with that reading.
-        back_s: Since when the kubelet of the boot that was fenced renews its lease again; infinity: it does not.
+        back_s: Since when the kubelet of the boot that was fenced renews its lease again; infinity: it does
+            not.
     """
 
     run: Run | None = None

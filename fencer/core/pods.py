@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from fencer.core.model import AttachmentView, Observation, PodView
+from fencer.core.model import AttachmentView, FenceMark, Observation, PodView
+from fencer.core.text import count
 from fencer.core.times import parse_utc
+
+MOST_ON_RECORD = 1000
+"""So many pods and attachments are written down with a fence: 39 bytes each, of the 262,144 that all
+annotations of a Node may have.
+
+Source: k8s.io/apimachinery pkg/api/validation objectmeta.go, TotalAnnotationSizeLimitB.
+"""
 
 
 def clearable(pods: Iterable[PodView]) -> tuple[PodView, ...]:
@@ -30,9 +39,78 @@ def keeping_volumes(pods: Iterable[PodView]) -> tuple[PodView, ...]:
     return tuple(pod for pod in stay if pod.claims)
 
 
+def to_clear(seen: Observation) -> tuple[PodView, ...]:
+    """Return the pods that a fence clears, or has to clear yet: those on its record, where it has one."""
+    record, pods = _record(seen), clearable(seen.pods or ())
+    if record is None or record.pod_uids is None:
+        return pods
+    return tuple(pod for pod in pods if pod.uid in record.pod_uids)
+
+
 def to_release(seen: Observation) -> tuple[AttachmentView, ...]:
-    """Return the attachments that a fence has to see released: all but those of pods that stay."""
-    return tuple(item for item in seen.attachments or () if item.volume not in seen.kept_volumes)
+    """Return the attachments that a fence has to see released: on its record, and not of pods that stay."""
+    newer = attached_since(seen)
+    return tuple(
+        item for item in seen.attachments or () if item.volume not in seen.kept_volumes and item not in newer
+    )
+
+
+def attached_since(seen: Observation) -> tuple[AttachmentView, ...]:
+    """Return the attachments that are newer than the fence: their pods never ran in the memory from before.
+
+    A VolumeAttachment's name comes back with the volume, its UID does not.
+    """
+    record = _record(seen)
+    if record is None or record.attachment_uids is None:
+        return ()
+    return tuple(item for item in seen.attachments or () if item.uid not in record.attachment_uids)
+
+
+def _record(seen: Observation) -> FenceMark | None:
+    """Return the mark that stands; None where all that is there counts, as it does once the Node is gone."""
+    node = seen.node
+    return node.mark if isinstance(node.mark, FenceMark) and node.fenced and not node.gone else None
+
+
+def on_record(mark: FenceMark, seen: Observation) -> FenceMark:
+    """Return a mark with what there is on its node: later ones of the same names are others.
+
+    Of more than `MOST_ON_RECORD` objects there is no record, and the fence counts as an older fencer's.
+    """
+    pods, attachments = seen.pods or (), seen.attachments or ()
+    pod_uids = tuple(pod.uid for pod in pods if not (pod.mirror or _rests(pod)))
+    if len(pod_uids) + len(attachments) > MOST_ON_RECORD:
+        return mark
+    return replace(mark, pod_uids=pod_uids, attachment_uids=tuple(item.uid for item in attachments))
+
+
+def given_away(seen: Observation, mark: FenceMark) -> str:
+    """Return what of that which a fence was about is not there any more, for people; empty: all of it is.
+
+    A pod that is over has left its volumes: another one gets them.
+
+    Args:
+        seen: With pods and attachments.
+        mark: Of the fence. If it is an older fencer's, only its pods are known, by their number.
+    """
+    if mark.pod_uids is None or mark.attachment_uids is None:
+        return _fewer_pods(seen, mark)
+    pods = {pod.uid for pod in seen.pods or () if not pod.finished}
+    attachments = {item.uid for item in seen.attachments or () if not item.terminating}
+    gone, detached = set(mark.pod_uids) - pods, set(mark.attachment_uids) - attachments
+    if not mark.pod_uids and not mark.attachment_uids:
+        return "it is not known what the fence was about"
+    lost = [count(len(one), name) for one, name in ((gone, "pod"), (detached, "volume")) if one]
+    return f"{' and '.join(lost)} of the fence not there any more" if lost else ""
+
+
+def _fewer_pods(seen: Observation, mark: FenceMark) -> str:
+    left = len(pods_from_before(seen, mark))
+    if mark.pods and left >= mark.pods:
+        return ""
+    return (
+        f"{left} of {'?' if mark.pods is None else mark.pods} pods are left; of its volumes nothing is known"
+    )
 
 
 def _rests(pod: PodView) -> bool:
@@ -49,7 +127,9 @@ def bound_to_node(pod: PodView) -> bool:
     return pod.controller.startswith("DaemonSet/")
 
 
-def older_than_fence(pods: Iterable[PodView], fenced_at_utc: str) -> tuple[PodView, ...]:
-    """Return the pods that must be gone before a fence is lifted: clearable, and created before it."""
-    fenced = parse_utc(fenced_at_utc)
-    return tuple(pod for pod in clearable(pods) if parse_utc(pod.created_utc) <= fenced)
+def pods_from_before(seen: Observation, mark: FenceMark) -> tuple[PodView, ...]:
+    """Return the pods that must be gone before a fence is lifted: clearable, and there when it was set."""
+    if mark.pod_uids is not None:
+        return tuple(pod for pod in clearable(seen.pods or ()) if pod.uid in mark.pod_uids)
+    fenced = parse_utc(mark.fenced_at_utc)
+    return tuple(pod for pod in clearable(seen.pods or ()) if parse_utc(pod.created_utc) <= fenced)

@@ -6,22 +6,17 @@ The exception: nothing was given away yet. Then the fence was wrong, and is take
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fencer.core.cordon import AFTER_FENCE, HOOK, cordoned_after_fence, cordoned_by_drain
 from fencer.core.history import LEASE_DURATION_S, renewals_in_run
 from fencer.core.holder import holder
-from fencer.core.holds import BY_REASON, Act, May, command_to_resume
 from fencer.core.model import (
     Alarm,
     ClearPods,
     Cordon,
-    Decision,
     DeleteAttachments,
     FenceMark,
     Intent,
     NodeView,
-    Observation,
     PowerState,
     Reason,
     StartGuest,
@@ -30,7 +25,8 @@ from fencer.core.model import (
     UntaintNode,
     Verdict,
 )
-from fencer.core.pods import clearable, older_than_fence, to_release
+from fencer.core.old_memory import old_memory_alarm, sign_of_known_boot, sign_of_old_memory
+from fencer.core.pods import attached_since, given_away, pods_from_before, to_clear, to_release
 from fencer.core.policy import AfterStop, Mode, Policy
 from fencer.core.proof import fresh, reads_off
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
@@ -120,8 +116,24 @@ def _fenced_one_off(subject: Subject, policy: Policy, now: str) -> Answer:
     return Objection(Verdict.FENCED, Reason.GUEST_REPLACED, seen, needs)
 
 
+def no_old_memory(subject: Subject, policy: Policy) -> Answer:
+    """Nothing shows that memory from before the fence runs again; or a person answers for it (M5)."""
+    sign = sign_of_old_memory(subject, policy)
+    if not sign:
+        return Passed("no sign of it")
+    if _vouched_for(subject):
+        return Passed(f"{sign}; by the operator's word: {subject.seen.word.same_boot_why}")
+    return Objection(
+        Verdict.RECOVERING,
+        Reason.OLD_MEMORY,
+        f"{sign}{_forbidden(subject)}",
+        f"the guest restarted cold, or `fencer unfence {subject.node.name} --same-boot WHY`",
+        actions=(old_memory_alarm(subject.mark),),
+    )
+
+
 def running(subject: Subject, policy: Policy) -> Answer:
-    """The guest runs after a cold start; or no hypervisor reports it, and only the node does."""
+    """The guest runs; or no hypervisor reports it, and only the node does."""
     evidence = subject.evidence
     if not isinstance(fresh(subject, policy), Passed) or evidence.power_state in UNTOLD:
         return _heard_alone(subject, policy)
@@ -129,8 +141,6 @@ def running(subject: Subject, policy: Policy) -> Answer:
         return Objection(
             Verdict.FENCED, Reason.AWAITING_BOOT, evidence.raw, "the guest to run by a cold start"
         )
-    if evidence.cold_start is False and not _vouched_for(subject):
-        return _old_memory(subject, f"{evidence.raw}: restored, not booted")
     return Passed(evidence.raw)
 
 
@@ -139,10 +149,8 @@ def _heard_alone(subject: Subject, policy: Policy) -> Answer:
     evidence, alive_s, by_hand = subject.evidence, _alive_for(subject), subject.seen.intent is Intent.UNFENCE
     if alive_s >= policy.unfence_blind_s:
         return Passed(f"no word from its hypervisor; new boot, renewing for {age(alive_s)}")
-    if known_boot_heard(subject.seen, policy):
-        if _vouched_for(subject):
-            return Passed(f"{evidence.raw}; the kubelet of the known boot is heard")
-        return _old_memory(subject, f"{evidence.raw}; and the kubelet of the known boot is heard")
+    if _vouched_for(subject) and sign_of_known_boot(subject.seen, policy):
+        return Passed(f"{evidence.raw}; the kubelet of the known boot is heard")
     if evidence.power_state is PowerState.ABSENT and not alive_s and not by_hand:
         return reads_off(evidence, policy)
     heard = f"; a new boot, heard for {age(alive_s)}" if alive_s else ""
@@ -160,18 +168,13 @@ def heard_for_long(subject: Subject, policy: Policy) -> Answer:
     return Passed(f"no endpoint reports it; renewing for {age(alive_s)}", needs)
 
 
-def booted_anew(subject: Subject, policy: Policy) -> Answer:
+def booted_anew(subject: Subject, _policy: Policy) -> Answer:
     """The boot was never seen before: what ran before the fence is gone."""
     node, why = subject.node, subject.seen.word.same_boot_why
     if node.boot_id and node.boot_id not in node.known_boot_ids:
         return Passed(f"new boot id {node.boot_id}")
     if _vouched_for(subject):
         return Passed(f"same boot id, by the operator's word: {why}")
-    evidence, mark = subject.evidence, subject.mark
-    if evidence.incarnation is not None and evidence.incarnation == mark.incarnation:
-        return _old_memory(subject, f"{evidence.raw}: the same run that was fenced")
-    if renewals_in_run(subject.history, node) >= policy.unfence_renewals:
-        return _old_memory(subject, f"renews its lease with the known boot id {node.boot_id}")
     seen = f"the node still reports the known boot id {node.boot_id}{_forbidden(subject)}"
     return Objection(Verdict.RECOVERING, Reason.AWAITING_BOOT, seen, "the kubelet to report a new boot")
 
@@ -211,7 +214,7 @@ def looked_closely(subject: Subject, _policy: Policy) -> Answer:
 
 def pods_gone(subject: Subject, policy: Policy) -> Answer:
     """No pod is left that ran there before the fence."""
-    left = older_than_fence(subject.seen.pods or (), subject.mark.fenced_at_utc)
+    left = pods_from_before(subject.seen, subject.mark)
     held = [pod for pod in left if not (pod.terminating and pod.finalizers)]
     if held:
         names = ", ".join(str(pod) for pod in held[:3]) + (", …" if len(held) > 3 else "")  # noqa: PLR2004 - as many as are named
@@ -225,31 +228,41 @@ def pods_gone(subject: Subject, policy: Policy) -> Answer:
 
 
 def volumes_gone(subject: Subject, policy: Policy) -> Answer:
-    """No volume is attached any more."""
+    """No volume is attached any more that was attached before the fence."""
     left, unread = to_release(subject.seen), subject.seen.kept_unread
     if left:
         seen = f"{len(left)} attached: {', '.join(attachment.volume for attachment in left[:3])}"
         seen = f"{seen}; pods that tolerate the taint may keep some: {unread}" if unread else seen
         return Objection(Verdict.RECOVERING, Reason.VOLUMES_REMAIN, seen, recheck_s=policy.poll_s)
-    kept = len(subject.seen.kept_volumes)
-    return Passed(f"none but {kept} of pods that tolerate the taint" if kept else "none attached")
+    kept, newer = len(subject.seen.kept_volumes), len(attached_since(subject.seen))
+    notes = ((kept, "of pods that tolerate the taint"), (newer, "attached since the fence"))
+    except_for = " and ".join(f"{number} {which}" for number, which in notes if number)
+    return Passed(f"none but {except_for}" if except_for else "none attached")
+
+
+def memory_is_back(subject: Subject, policy: Policy) -> Answer:
+    """Memory from before the fence runs again, and no ordinary boot looks like that (R3)."""
+    sign = sign_of_old_memory(subject, policy)
+    if sign:
+        return Passed(sign)
+    return Objection(
+        Verdict.FENCED, Reason.AWAITING_BOOT, "no sign of it", "a sign that no ordinary boot shows"
+    )
 
 
 def nothing_given_away(subject: Subject, _policy: Policy) -> Answer:
-    """Every pod that the fence was about is still there: nobody has acted on the taint yet."""
-    mark = subject.mark
-    left = len(older_than_fence(subject.seen.pods or (), mark.fenced_at_utc))
-    if mark.pods is None or left < mark.pods:
-        seen = f"{left} of {'?' if mark.pods is None else mark.pods} pods are left"
-        return _old_memory(subject, f"{seen}, and the boot that was fenced is heard")
-    return Passed(f"all {left} pods are still there")
+    """Every pod and attachment that the fence was about is still there (R3)."""
+    lost = given_away(subject.seen, subject.mark)
+    if lost:
+        return Objection(Verdict.RECOVERING, Reason.OLD_MEMORY, lost, "all of them still there")
+    return Passed("all its pods and volumes are still there")
 
 
 def left(subject: Subject, policy: Policy) -> Answer:
     """Something is left to be done for it, as far as is known: else not every pass needs a close look."""
     seen = subject.seen
     known = not seen.close and seen.pods is not None and seen.intent is Intent.WATCH
-    if not known or clearable(seen.pods or ()) or to_release(seen) or _start_again(subject, policy):
+    if not known or to_clear(seen) or to_release(seen) or _start_again(subject, policy):
         return Passed("not looked at yet" if seen.pods is None else "its pods and volumes are taken care of")
     ago = f"nothing was left on it {age(seen.looked_s)} ago"
     needs = "its guest to boot again"
@@ -262,7 +275,7 @@ def left(subject: Subject, policy: Policy) -> Answer:
 
 def clear(subject: Subject, policy: Policy) -> Ending:
     """Clear the next batch of what is left of the node, or start its guest once nothing is."""
-    pods = clearable(subject.seen.pods or ())
+    pods = to_clear(subject.seen)
     if pods:
         return Ending(
             Verdict.FENCED,
@@ -323,64 +336,21 @@ def stop_again(subject: Subject, policy: Policy) -> Ending:
     return Ending(Verdict.STOP_FIRST, Reason.OLD_MEMORY, (order,), policy.poll_s)
 
 
-def alarmed(observation: Observation, mark: FenceMark, policy: Policy, decision: Decision) -> Decision:
-    """Add an alarm if old memory is heard, whatever is in the way; or if the way back takes long."""
-    run = observation.history.run
-    if decision.actions or observation.word.same_boot_why is not None:
-        return decision
-    if known_boot_heard(observation, policy):
-        return _alarmed_of_known_boot(observation, mark, decision)
-    if run is None or run.power_state is not PowerState.RUNNING:
-        return decision
-    if observation.now_s - run.since_s < policy.unfence_alarm_s:
-        return decision
-    text = f"its guest has been back for more than {age(policy.unfence_alarm_s)} and it is still fenced"
-    return replace(decision, actions=(Alarm(text),))
-
-
-def _alarmed_of_known_boot(observation: Observation, mark: FenceMark, decision: Decision) -> Decision:
-    """Add an alarm that the boot which was fenced is heard; and the command, where fencer may not react."""
-    hold = BY_REASON.get(decision.reason)
-    alarm = _alarm_of_old_memory(mark)
-    if hold is not None and hold.may(Act.UNDO) is May.ALARM:
-        command = command_to_resume(observation.node, decision.reason)
-        alarm = Alarm(
-            f"{mark.guest} runs with the memory that it had before it was fenced, and fencer keeps its hands "
-            "off: it neither stops the VM nor lifts the fence. Cut the VM's power where it runs, unless its "
-            f"pods are all still there. Then let fencer act again: {command}"
-        )
-    return replace(decision, actions=(alarm,))
-
-
-def known_boot_heard(observation: Observation, policy: Policy) -> bool:
-    """Whether the boot that was fenced is heard: by a renewal after the fence, not one that was on its way.
-
-    Nor one that an agent sees late because it was suspended while another one fenced. If the guest runs, what
-    was heard before it was read off is about a run that has ended.
-    """
-    node, history = observation.node, observation.history
-    if not isinstance(node.mark, FenceMark) or node.heard_s is None or not node.lease_renewals:
-        return False
-    if node.boot_id not in node.known_boot_ids:
-        return False
-    ago_s = node.heard_s + node.renewed_within_s
-    runs = history.run is not None and history.run.power_state is PowerState.RUNNING
-    if runs and history.off_s > observation.now_s - node.heard_s:
-        return False
-    return seconds_between(node.mark.fenced_at_utc, observation.utc) - ago_s > policy.lease_period_s
-
-
 def unfence(subject: Subject, _policy: Policy) -> Ending:
     """Lift the fence, and keep the node cordoned for a moment."""
     return Ending(Verdict.UNFENCE, Reason.BOOTED_ANEW, (UntaintNode(_settling_cordon(subject)),))
 
 
-def take_back(subject: Subject, _policy: Policy) -> Ending:
-    """Lift a wrong fence before anything was given away."""
+def take_back(subject: Subject, policy: Policy) -> Ending:
+    """Undo a wrong fence before anything was given away."""
+    mark = subject.mark
+    alive = bool(sign_of_known_boot(subject.seen, policy))
+    found = (
+        "its kubelet is alive in the boot that was fenced" if alive else "it runs with its memory from before"
+    )
     text = (
-        f"it was fenced wrongly: {subject.mark.guest} was reported off ({subject.mark.proof}), and its "
-        "kubelet is heard with the same boot. Nothing was given away, and the fence is taken back. Find out "
-        "who was wrong."
+        f"it was fenced wrongly: {mark.guest} was reported off ({mark.proof}), and {found}. All pods and "
+        "volumes of that fence are still there, so fencer lifts it. Find out why the VM was reported off."
     )
     untaint = UntaintNode(_settling_cordon(subject))
     return Ending(Verdict.UNFENCE, Reason.FENCED_WRONGLY, (Alarm(text), untaint))
@@ -389,24 +359,6 @@ def take_back(subject: Subject, _policy: Policy) -> Ending:
 def _settling_cordon(subject: Subject) -> Cordon | None:
     node = subject.node
     return None if node.unschedulable else Cordon(AFTER_FENCE, node.boot_id, subject.seen.utc)
-
-
-def _old_memory(subject: Subject, seen: str) -> Objection:
-    node = subject.node.name
-    return Objection(
-        Verdict.RECOVERING,
-        Reason.OLD_MEMORY,
-        f"{seen}{_forbidden(subject)}",
-        f"the guest restarted cold, or `fencer unfence {node} --same-boot WHY`",
-        actions=(_alarm_of_old_memory(subject.mark),),
-    )
-
-
-def _alarm_of_old_memory(mark: FenceMark) -> Alarm:
-    return Alarm(
-        f"{mark.guest} came back with its old memory; it may write to volumes that "
-        "were given away. Restart it cold."
-    )
 
 
 def _alive_for(subject: Subject) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from fencer.core.model import FenceMark, Observation, PodView, PowerState, Verdict
-from fencer.core.pods import clearable, older_than_fence, to_release
+from fencer.core.pods import clearable, pods_from_before, to_release
 from fencer.core.text import count
 from fencer.core.wire import name_of
 from fencer.journal.incidents import NOTES
@@ -227,7 +227,7 @@ def to_clear(seen: Observation) -> tuple[PodView, ...]:
     """Return the pods that a fence clears, or has to clear yet."""
     mark = seen.node.mark
     if isinstance(mark, FenceMark) and seen.node.fenced:
-        return older_than_fence(seen.pods or (), mark.fenced_at_utc)
+        return pods_from_before(seen, mark)
     return clearable(seen.pods or ())
 
 

@@ -123,7 +123,8 @@ def _proof(step: Step) -> Iterator[str]:
                 yield f"✓ {escaped(check.name)}: {_typed(check.seen)}"
     for check in step.checks:
         if check.outcome == "failed":
-            yield f"✗ {escaped(check.name)}: {_typed(check.seen)}; needs: {_typed(check.needs)}"
+            needs = f"; needs: {_typed(check.needs)}" if check.needs else ""
+            yield f"✗ {escaped(check.name)}: {_typed(check.seen)}{needs}"
 
 
 def _typed(text: str) -> str:

@@ -96,7 +96,11 @@ def step_of(row: Sight) -> Iterator[Step]:
 
 
 def _proof(check: dict[str, Any]) -> Proof:
-    outcomes = {Outcome.PASSED.value: "passed", Outcome.FAILED.value: "failed"}
+    outcomes = {
+        Outcome.PASSED.value: "passed",
+        Outcome.FAILED.value: "failed",
+        Outcome.ALARM.value: "failed",
+    }
     told = outcomes.get(str(check.get("outcome")), "not asked")
     return Proof(str(check.get("name")), told, str(check.get("seen") or ""), str(check.get("needs") or ""))
 

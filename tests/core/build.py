@@ -36,6 +36,15 @@ POD = PodView("db", "db-1", "pod-uid-1", "7", "Running", "2026-11-20T08:00:00Z")
 VOLUME = AttachmentView("csi-1", "va-uid-1", "k8s-2", "pv-db-1", attached=True)
 TAINT = Taint(OUT_OF_SERVICE, "nodeshutdown", time_added="2026-11-20T09:58:30Z")
 MARK = FenceMark("inc-1", "2026-11-20T09:58:30Z", BOOT, GUEST, "fencer")
+RECORDED = replace(
+    MARK,
+    pods=1,
+    pod_uids=(POD.uid,),
+    attachment_uids=(VOLUME.uid,),
+    lease_version=50,
+    reported_utc="2026-11-20T09:57:00Z",
+)
+"""A mark as it is written now; `MARK` is one of an older fencer."""
 STATES = tuple(PowerState)
 
 

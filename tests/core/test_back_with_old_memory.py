@@ -26,8 +26,8 @@ from fencer.core.model import (
     Verdict,
     Via,
 )
+from fencer.core.old_memory import sign_of_known_boot
 from fencer.core.policy import Mode, ResumedGuest
-from fencer.core.recover import known_boot_heard
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -82,7 +82,12 @@ class TestMovedWhileSilent:
 
     def test_what_else_follows_is_done_after_it(self):
         back = node(
-            taints=(TAINT,), mark=MARK, binding=Binding(HERE, (BOOT,)), lease_age_s=3.0, lease_renewals=9
+            taints=(TAINT,),
+            mark=MARK,
+            binding=Binding(HERE, (BOOT,)),
+            ready=True,
+            lease_age_s=3.0,
+            lease_renewals=9,
         )
         decision = decide(self.moved(node=back, history=GuestHistory(run(PowerState.RUNNING))), ARMED)
         assert [type(action) for action in decision.actions] == [BindNode, Alarm]
@@ -251,5 +256,5 @@ class TestAskedToShutDown:
 
 def test_a_mark_that_cannot_be_read_raises_no_alarm_of_old_memory():
     broken = returned(node=replace(returned().node, mark=Unreadable("schema 9"), boot_id=BOOT))
-    assert known_boot_heard(returned(node=replace(broken.node, mark=MARK)), ARMED)
+    assert sign_of_known_boot(returned(node=replace(broken.node, mark=MARK)), ARMED)
     assert decide(broken, ARMED).actions == ()

@@ -382,9 +382,19 @@ def test_a_mark_that_nobody_signed_moves_nothing_until_a_person_adopts_it(seen, 
 
 @settings(max_examples=examples(400))
 @given(observations, policies)
+def test_each_alarm_has_a_check_that_it_rests_on(seen, policy):
+    """A8."""
+    decision = decide(seen, policy)
+    if any(isinstance(action, Alarm) for action in decision.actions):
+        rests_on = {check.outcome for check in decision.checks} & {Outcome.FAILED, Outcome.ALARM}
+        assert rests_on or decision.reason is Reason.FENCED_WRONGLY
+
+
+@settings(max_examples=examples(400))
+@given(observations, policies)
 def test_the_ladder_names_exactly_the_first_objection(seen, policy):
     checks = decide(seen, policy).checks
-    outcomes = [check.outcome for check in checks]
+    outcomes = [check.outcome for check in checks if check.outcome is not Outcome.ALARM]
     failed = outcomes.count(Outcome.FAILED)
     assert failed <= 1
     if failed:

@@ -38,6 +38,7 @@ from tests.core.build import (
     NOW_S,
     NOW_UTC,
     POD,
+    RECORDED,
     TAINT,
     VOLUME,
     evidence,
@@ -165,12 +166,14 @@ class TestReturn:
         held = replace(POD, terminating=True, finalizers=("example.org/hold",))
         assert decide(returned(pods=(younger, held)), ARMED).verdict is Verdict.UNFENCE
 
-    def test_a_known_boot_id_is_waited_for_until_its_kubelet_renews(self):
-        same_boot = replace(returned().node, boot_id=BOOT, lease_renewals=5)
-        decision = decide(returned(node=same_boot, history=GuestHistory(run(PowerState.RUNNING))), ARMED)
-        assert decision.reason is Reason.AWAITING_BOOT
-        renewing = replace(same_boot, lease_renewals=7)
+    def test_a_known_boot_id_is_waited_for_until_its_kubelet_reports_its_status(self):
+        """A kubelet that starts renews its lease, and reports its boot id only then."""
+        facts = {"boot_id": BOOT, "mark": RECORDED, "reported_utc": RECORDED.reported_utc}
+        renewing = replace(returned().node, lease_version=60, **facts)
         decision = decide(returned(node=renewing, history=GuestHistory(run(PowerState.RUNNING))), ARMED)
+        assert (decision.reason, decision.actions) == (Reason.AWAITING_BOOT, ())
+        reporting = replace(renewing, reported_utc="2026-11-20T09:59:58Z")
+        decision = decide(returned(node=reporting, history=GuestHistory(run(PowerState.RUNNING))), ARMED)
         assert decision.reason is Reason.OLD_MEMORY
         assert isinstance(decision.actions[0], Alarm)
 
@@ -601,7 +604,7 @@ class TestNoGuestAnyMore:
 
 class TestAlarmsAnyway:
     def test_old_memory_is_told_although_who_is_who_cannot_be_said(self):
-        heard = node(taints=(TAINT,), mark=MARK, lease_age_s=2.0, lease_renewals=9)
+        heard = node(taints=(TAINT,), mark=MARK, ready=True, lease_age_s=2.0, lease_renewals=9)
         decision = decide(returned(node=heard, rivals=("k8s-9",)), ARMED)
         assert (decision.reason, [type(action) for action in decision.actions]) == (
             Reason.GUEST_AMBIGUOUS,

@@ -32,6 +32,7 @@ from tests.core.build import (
     NEW_BOOT,
     NOW_S,
     POD,
+    RECORDED,
     TAINT,
     VOLUME,
     evidence,
@@ -164,7 +165,9 @@ class TestOldMemory:
 
     def resumed(self, **facts):
         base = {
-            "node": replace(BACK, boot_id=BOOT, lease_renewals=5),
+            "node": replace(
+                BACK, boot_id=BOOT, mark=RECORDED, lease_version=60, reported_utc=RECORDED.reported_utc
+            ),
             "history": GuestHistory(run(PowerState.RUNNING)),
         }
         return returned(**(base | facts))

@@ -31,7 +31,7 @@ from fencer.core.model import (
     Unreadable,
     version_number,
 )
-from fencer.core.pods import clearable, older_than_fence
+from fencer.core.pods import clearable, pods_from_before
 from fencer.core.policy import Policy
 from fencer.core.proof import PROOF, in_place
 from fencer.core.rung import Objection
@@ -346,11 +346,11 @@ class TestPods:
 
     def test_a_pod_whose_age_cannot_be_read_counts_as_old(self):
         unreadable = replace(POD, created_utc="yesterday")
-        assert older_than_fence([unreadable], NOW_UTC) == (unreadable,)
+        assert pods_from_before(observation(pods=(unreadable,)), MARK) == (unreadable,)
 
     def test_a_pod_from_the_very_second_of_the_fence_counts_as_old(self):
-        same = replace(POD, created_utc=NOW_UTC)
-        assert older_than_fence([same], NOW_UTC) == (same,)
+        same = replace(POD, created_utc=MARK.fenced_at_utc)
+        assert pods_from_before(observation(pods=(same,)), MARK) == (same,)
 
     def test_times_without_a_zone_are_utc(self):
         assert seconds_between("2026-11-20T10:00:00", "2026-11-20T10:00:02Z") == 2.0

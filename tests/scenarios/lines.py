@@ -12,7 +12,7 @@ from fencer.simulation.stage import Stage, Summary
 from fencer.simulation.timeline import StageEvent
 
 UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
-SIGNS = {Outcome.PASSED: "yes", Outcome.FAILED: "NO", Outcome.NOT_ASKED: "-"}
+SIGNS = {Outcome.PASSED: "yes", Outcome.FAILED: "NO", Outcome.NOT_ASKED: "-", Outcome.ALARM: "ALARM"}
 
 
 def clock(seconds: float) -> str:

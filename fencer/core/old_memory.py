@@ -1,0 +1,158 @@
+"""Whether the memory from before a fence runs again, and what excludes that this is an ordinary boot.
+
+A kubelet that starts renews its lease first, and reports its new boot id 0.2 to 0.9 s later; where the
+container runtime or the API server is slow, it takes longer. Until then the Node shows the boot that was
+fenced, beside a lease that is renewed. So a renewal alone proves nothing. These do:
+
+- the hypervisor reports that the VM was restored, or that the run which was fenced goes on;
+- the kubelet has reported its status since the fence, and in that very report the boot that was fenced;
+- it still has not reported another boot long after a kubelet that starts would have.
+
+Source: kubernetes pkg/kubelet/kubelet.go: `Run` starts the lease controller and `syncNodeStatus` side by
+side, and the latter waits for the runtime; one patch has the conditions and the boot id. The times were
+measured for fencer on Kubernetes 1.36.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fencer.core.holds import BY_REASON, Act, May, command_to_resume
+from fencer.core.model import (
+    Alarm,
+    Binding,
+    Check,
+    Decision,
+    FenceMark,
+    NodeView,
+    Observation,
+    Outcome,
+    PowerState,
+)
+from fencer.core.policy import Policy
+from fencer.core.proof import fresh
+from fencer.core.rung import Passed, Subject
+from fencer.core.text import age
+from fencer.core.times import seconds_between
+
+BOOT_ID_LATE_S = 120.0
+"""A kubelet that started has reported its boot id by then.
+
+Source: kubernetes pkg/kubelet/kubelet.go, nodeReadyGracePeriod: for so long a kubelet that starts tries to
+report a node that is ready.
+"""
+
+REPORTED = "its kubelet has reported its status since the fence, with the boot id that was fenced"
+RENEWED = f"its kubelet has renewed its lease for {age(BOOT_ID_LATE_S)} with the boot id that was fenced"
+
+
+def sign_of_old_memory(subject: Subject, policy: Policy) -> str:
+    """Return what shows that memory from before the fence runs again; empty: nothing does (M5)."""
+    evidence, node = subject.evidence, subject.node
+    if evidence.power_state is PowerState.RUNNING and isinstance(fresh(subject, policy), Passed):
+        if evidence.cold_start is False:
+            return f"{evidence.raw}: restored, not booted"
+        same_run = evidence.incarnation is not None and evidence.incarnation == subject.mark.incarnation
+        if same_run and node.boot_id in node.known_boot_ids:
+            return f"{evidence.raw}: the same run that was fenced"
+    return sign_of_known_boot(subject.seen, policy)
+
+
+def sign_of_known_boot(seen: Observation, policy: Policy) -> str:
+    """Return what shows that the kubelet of the boot that was fenced is alive; empty: nothing does.
+
+    It goes by versions and texts that change, never by a clock of the API server's or of the node's.
+    """
+    node, history = seen.node, seen.history
+    if not isinstance(node.mark, FenceMark) or node.boot_id not in node.known_boot_ids:
+        return ""
+    if node.heard_s is None or not _renewed_since(seen, node.mark, policy):
+        return ""
+    if _reported_since(seen, node.mark, policy):
+        return REPORTED
+    return RENEWED if seen.now_s - node.heard_s - history.back_s >= BOOT_ID_LATE_S else ""
+
+
+def _renewed_since(seen: Observation, mark: FenceMark, policy: Policy) -> bool:
+    """Whether the lease was renewed after the fence; or after the VM was last off, if it runs again."""
+    node, history = seen.node, seen.history
+    if mark.lease_version:
+        return node.lease_version > max(mark.lease_version, history.off_lease_version if _runs(seen) else 0)
+    # The mark of an older fencer: by the API server's clock, and by renewals that this agent has seen.
+    ago_s = (node.heard_s or 0.0) + node.renewed_within_s
+    ended = _runs(seen) and history.off_s > seen.now_s - (node.heard_s or 0.0)
+    since_s = seconds_between(mark.fenced_at_utc, seen.utc) - ago_s
+    return bool(node.lease_renewals) and not ended and since_s > policy.lease_period_s
+
+
+def _reported_since(seen: Observation, mark: FenceMark, policy: Policy) -> bool:
+    """Whether the kubelet has reported its status since then."""
+    node, history = seen.node, seen.history
+    if _runs(seen) and history.off_lease_version:
+        return bool(node.reported_utc) and node.reported_utc != history.off_reported_utc
+    if mark.lease_version:
+        return bool(node.reported_utc) and node.reported_utc != mark.reported_utc
+    return node.ready is True and policy.require_not_ready  # it was not Ready when it was fenced
+
+
+def _runs(seen: Observation) -> bool:
+    run = seen.history.run
+    return run is not None and run.power_state is PowerState.RUNNING
+
+
+def with_fence_alarm(seen: Observation, mark: FenceMark, policy: Policy, decision: Decision) -> Decision:
+    """Add an alarm where old memory is back, whatever is in the way; or where the way back takes long."""
+    run = seen.history.run
+    if decision.actions or seen.word.same_boot_why is not None:
+        return decision
+    if sign := sign_of_known_boot(seen, policy):
+        check = Check("old memory", Outcome.ALARM, sign, "a cold restart of the VM")
+        return with_alarm(decision, check, _alarm_under_hold(seen, mark, decision))
+    if run is None or run.power_state is not PowerState.RUNNING:
+        return decision
+    runs_s, limit = seen.now_s - run.since_s, age(policy.unfence_alarm_s)
+    if runs_s < policy.unfence_alarm_s:
+        return decision
+    check = Check(
+        "late return", Outcome.ALARM, f"its VM has been running for {age(runs_s)}", f"limit {limit}"
+    )
+    return with_alarm(
+        decision, check, Alarm(f"its guest has been back for more than {limit} and it is still fenced")
+    )
+
+
+def with_earlier_boot_alarm(node: NodeView, decision: Decision) -> Decision:
+    """Add an alarm where a node runs an earlier boot: a snapshot can bring old memory back at any time."""
+    earlier = node.binding.boot_ids[:-1] if isinstance(node.binding, Binding) else ()
+    if node.boot_id not in earlier:
+        return decision
+    text = f"it runs an earlier boot again ({node.boot_id}): memory that may write to volumes given away"
+    seen = f"boot id {node.boot_id}; since then it ran another"
+    check = Check("earlier boot", Outcome.ALARM, seen, "a cold restart of the VM")
+    return with_alarm(decision, check, Alarm(f"{text}. Restart its guest cold."))
+
+
+def with_alarm(decision: Decision, check: Check, alarm: Alarm) -> Decision:
+    """Add an alarm, and the check that it rests on (A8)."""
+    return replace(decision, checks=(*decision.checks, check), actions=(alarm, *decision.actions))
+
+
+def old_memory_alarm(mark: FenceMark) -> Alarm:
+    """Return the alarm that old memory is back; one text for each fence, so that it is raised once."""
+    return Alarm(
+        f"{mark.guest} came back with its old memory; it may write to volumes that "
+        "were given away. Restart it cold."
+    )
+
+
+def _alarm_under_hold(seen: Observation, mark: FenceMark, decision: Decision) -> Alarm:
+    """Return the alarm, and with it the command to type where fencer may not react."""
+    hold = BY_REASON.get(decision.reason)
+    if hold is None or hold.may(Act.UNDO) is not May.ALARM:
+        return old_memory_alarm(mark)
+    command = command_to_resume(seen.node, decision.reason)
+    return Alarm(
+        f"{mark.guest} runs with the memory that it had before it was fenced, and fencer keeps its hands "
+        "off: it neither stops the VM nor lifts the fence. Cut the VM's power where it runs, unless its "
+        f"pods are all still there. Then let fencer act again: {command}"
+    )

@@ -1,0 +1,357 @@
+"""What shows that memory from before a fence runs again, and what an ordinary boot shows as well."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.decide import decide
+from fencer.core.fence import left_to_clear
+from fencer.core.history import remember
+from fencer.core.model import (
+    Alarm,
+    ClearPods,
+    GuestHistory,
+    Intent,
+    Outcome,
+    PowerState,
+    Reason,
+    TaintNode,
+    UntaintNode,
+    Verdict,
+)
+from fencer.core.old_memory import BOOT_ID_LATE_S, RENEWED, REPORTED, sign_of_known_boot
+from fencer.core.pods import MOST_ON_RECORD, attached_since, given_away, to_clear, to_release
+from fencer.core.policy import AfterStop, Policy
+from tests.core.build import (
+    ARMED,
+    BOOT,
+    MARK,
+    NEW_BOOT,
+    NOW_S,
+    POD,
+    RECORDED,
+    TAINT,
+    VOLUME,
+    evidence,
+    fenced,
+    node,
+    observation,
+    returned,
+    run,
+)
+
+LATER = "2026-11-20T09:59:59Z"
+BACK = replace(
+    returned().node,
+    boot_id=BOOT,
+    mark=RECORDED,
+    lease_version=60,
+    reported_utc=RECORDED.reported_utc,
+)
+"""The kubelet has renewed its lease, and the Node still shows the boot that was fenced."""
+REPORTING = replace(BACK, reported_utc=LATER)
+RUNS = GuestHistory(run(PowerState.RUNNING), boot_id=BOOT)
+
+
+def alarms(decision):
+    return [action for action in decision.actions if isinstance(action, Alarm)]
+
+
+def back(**facts):
+    return returned(**({"node": BACK, "history": RUNS} | facts))
+
+
+class TestOrdinaryBoot:
+    """Its kubelet renews its lease before it reports its boot id."""
+
+    @pytest.mark.parametrize("state", [PowerState.RUNNING, PowerState.UNKNOWN, PowerState.STOPPED, None])
+    def test_a_renewal_alone_is_no_sign_whatever_the_hypervisor_reports(self, state):
+        seen = back(evidence=None if state is None else evidence(state))
+        assert sign_of_known_boot(seen, ARMED) == ""
+        assert alarms(decide(seen, ARMED)) == []
+
+    def test_nor_does_it_undo_a_fence_of_which_nothing_is_given_away_yet(self):
+        seen = back(pods=(POD,), attachments=(VOLUME,))
+        assert decide(seen, ARMED).reason is Reason.AWAITING_BOOT
+        undone = decide(replace(seen, node=REPORTING), ARMED)
+        assert (undone.reason, [type(action) for action in undone.actions]) == (
+            Reason.FENCED_WRONGLY,
+            [Alarm, UntaintNode],
+        )
+
+    def test_a_kubelet_that_has_reported_its_status_has_reported_its_boot(self):
+        assert sign_of_known_boot(back(node=REPORTING), ARMED) == REPORTED
+
+    @pytest.mark.parametrize(("lasted_s", "sign"), [(BOOT_ID_LATE_S, RENEWED), (BOOT_ID_LATE_S - 0.1, "")])
+    def test_long_after_a_kubelet_that_starts_would_have_reported_its_boot_it_is_no_boot(
+        self, lasted_s, sign
+    ):
+        heard_s = NOW_S - (BACK.lease_age_s or 0.0)
+        seen = back(history=replace(RUNS, back_s=heard_s - lasted_s))
+        assert sign_of_known_boot(seen, ARMED) == sign
+        assert len(alarms(decide(seen, ARMED))) == bool(sign)
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"boot_id": NEW_BOOT},
+            {"lease_version": RECORDED.lease_version},
+            {"lease_age_s": None},
+            {"mark": None},
+            {"reported_utc": ""},
+        ],
+    )
+    def test_no_sign_without(self, changed):
+        assert sign_of_known_boot(back(node=replace(REPORTING, **changed)), ARMED) == ""
+
+    def test_what_a_vm_showed_before_it_was_last_off_is_no_sign_once_it_runs_again(self):
+        """Its old memory was back, an administrator stopped it, and now it boots."""
+        ended = replace(RUNS, off_lease_version=60, off_reported_utc=LATER)
+        assert sign_of_known_boot(back(node=REPORTING, history=ended), ARMED) == ""
+        booting = replace(REPORTING, lease_version=61)
+        assert sign_of_known_boot(back(node=booting, history=ended), ARMED) == ""
+        again = replace(booting, reported_utc="2026-11-20T10:00:00Z")
+        assert sign_of_known_boot(back(node=again, history=ended), ARMED) == REPORTED
+
+    def test_but_while_it_is_off_that_it_was_back_stays_known(self):
+        ended = GuestHistory(run(), boot_id=BOOT, off_lease_version=60, off_reported_utc=LATER)
+        seen = fenced(node=REPORTING, history=ended)
+        assert sign_of_known_boot(seen, ARMED) == REPORTED
+        assert len(alarms(decide(seen, ARMED))) == 1
+
+
+class TestClocks:
+    """Neither the API server's clock nor the node's decides whether the kubelet is alive."""
+
+    @pytest.mark.parametrize("utc", ["2026-11-20T09:50:00Z", "2026-11-20T10:20:00Z"])
+    def test_a_clock_that_is_off_by_minutes_changes_nothing(self, utc):
+        quiet = replace(BACK, lease_version=RECORDED.lease_version, lease_renewals=9)
+        for seen in (back(), back(node=REPORTING), fenced(node=quiet)):
+            assert decide(replace(seen, utc=utc), ARMED) == decide(seen, ARMED)
+
+    def test_a_fence_is_stamped_by_the_faster_of_both_clocks(self):
+        """It counts against the brake from then (E26)."""
+        [taint] = decide(observation(apart_s=90.0), ARMED).actions
+        assert taint.mark.fenced_at_utc == "2026-11-20T10:01:30Z"
+        [taint] = decide(observation(apart_s=-90.0), ARMED).actions
+        assert taint.mark.fenced_at_utc == "2026-11-20T10:00:00Z"
+
+
+class TestOlderMark:
+    """The mark of a fencer before this one names neither versions nor UIDs."""
+
+    OLD = replace(BACK, mark=replace(MARK, pods=1), ready=True)
+
+    def test_a_node_that_is_ready_again_has_reported_the_boot_that_was_fenced(self):
+        assert sign_of_known_boot(back(node=self.OLD), ARMED) == REPORTED
+        assert sign_of_known_boot(back(node=replace(self.OLD, ready=None)), ARMED) == ""
+
+    def test_unless_it_may_have_been_ready_when_it_was_fenced(self):
+        seconds = replace(ARMED, require_not_ready=False)
+        assert sign_of_known_boot(back(node=self.OLD), seconds) == ""
+
+    def test_once_the_vm_was_off_the_report_has_to_be_another(self):
+        ended = replace(RUNS, off_lease_version=55, off_reported_utc=self.OLD.reported_utc)
+        assert sign_of_known_boot(back(node=self.OLD, history=ended), ARMED) == ""
+        later = replace(self.OLD, reported_utc=LATER)
+        assert sign_of_known_boot(back(node=later, history=ended), ARMED) == REPORTED
+
+    @pytest.mark.parametrize(
+        ("changed", "history"),
+        [
+            ({"lease_renewals": 0}, RUNS),
+            ({"lease_age_s": 85.0}, RUNS),
+            ({}, replace(RUNS, off_s=NOW_S - 1.0)),
+        ],
+        ids=["this agent saw no renewal", "it was before the fence", "it was before the VM was off"],
+    )
+    def test_it_goes_by_what_this_agent_has_seen(self, changed, history):
+        seen = back(node=replace(self.OLD, **changed), history=history)
+        assert sign_of_known_boot(seen, ARMED) == ""
+
+    def test_such_a_fence_is_undone_while_its_pods_are_all_there(self):
+        seen = back(node=self.OLD, pods=(POD,))
+        assert decide(seen, ARMED).reason is Reason.FENCED_WRONGLY
+        assert decide(replace(seen, pods=()), ARMED).reason is Reason.OLD_MEMORY
+
+    @pytest.mark.parametrize("pods", [0, None])
+    def test_but_not_where_it_was_about_volumes_alone(self, pods):
+        volumes_only = replace(self.OLD, mark=replace(MARK, pods=pods))
+        assert decide(back(node=volumes_only), ARMED).reason is Reason.OLD_MEMORY
+
+
+class TestBackSince:
+    """Since when the kubelet of the fenced boot renews again, as the agent remembers it."""
+
+    def after(self, seen, reading=None, before=RUNS):
+        return remember(before, seen, reading, NOW_S, 60.0).back_s
+
+    def test_it_counts_from_the_first_renewal_since_the_fence(self):
+        assert self.after(BACK) == NOW_S - 2.0
+        assert self.after(BACK, before=replace(RUNS, back_s=700.0)) == 700.0
+
+    @pytest.mark.parametrize(
+        "changed",
+        [{"lease_version": 50}, {"boot_id": NEW_BOOT}, {"mark": None}, {"taints": ()}, {"lease_age_s": None}],
+    )
+    def test_it_counts_again_without(self, changed):
+        seen = replace(BACK, **changed)
+        counted = self.after(seen, before=replace(RUNS, back_s=700.0))
+        assert counted == math.inf or changed == {"lease_age_s": None}
+
+    def test_of_an_older_mark_by_the_renewals_that_this_agent_has_seen(self):
+        old = replace(BACK, mark=MARK)
+        assert self.after(old) == NOW_S - 2.0
+        assert self.after(replace(old, lease_renewals=0)) == math.inf
+
+    def test_while_the_vm_is_off_it_does_not_count_on(self):
+        """A hypervisor that is wrong is contradicted by live looks, and then it counts."""
+        off = evidence()
+        assert self.after(BACK, off, replace(RUNS, guest=off.guest.key, back_s=700.0)) == math.inf
+        noted = remember(replace(RUNS, guest=off.guest.key), REPORTING, off, NOW_S, 60.0)
+        assert (noted.off_lease_version, noted.off_reported_utc) == (60, LATER)
+
+    def test_another_vm_starts_over(self):
+        known = replace(RUNS, guest=("lab", "x", "y"), off_lease_version=60, off_reported_utc=LATER)
+        noted = remember(known, BACK, evidence(PowerState.RUNNING), NOW_S, 60.0)
+        assert (noted.off_lease_version, noted.off_reported_utc) == (0, "")
+
+
+class TestGivenAway:
+    """A fence goes by the UIDs of what it was about: names come back."""
+
+    def test_a_fence_records_what_is_on_its_node(self):
+        finished = replace(POD, name="job", uid="job-uid", phase="Succeeded")
+        static = replace(POD, name="etcd", uid="etcd-uid", mirror=True)
+        daemon = replace(POD, name="cni", uid="cni-uid", tolerates_out_of_service=True)
+        quiet = replace(node(), lease_version=50, reported_utc=RECORDED.reported_utc)
+        seen = observation(pods=(POD, finished, static, daemon), attachments=(VOLUME,), node=quiet)
+        [taint] = decide(seen, ARMED).actions
+        assert isinstance(taint, TaintNode)
+        assert (taint.mark.pods, taint.mark.pod_uids) == (1, (POD.uid, "cni-uid"))
+        assert taint.mark.attachment_uids == (VOLUME.uid,)
+        assert (taint.mark.lease_version, taint.mark.reported_utc) == (50, RECORDED.reported_utc)
+
+    def test_of_very_many_there_is_no_record_and_it_is_fenced_all_the_same(self):
+        pods = tuple(replace(POD, name=f"p-{n}", uid=f"u-{n}") for n in range(MOST_ON_RECORD))
+        [taint] = decide(observation(pods=pods, attachments=()), ARMED).actions
+        assert len(taint.mark.pod_uids) == MOST_ON_RECORD
+        [taint] = decide(observation(pods=pods, attachments=(VOLUME,)), ARMED).actions
+        assert (taint.mark.pods, taint.mark.pod_uids, taint.mark.attachment_uids) == (
+            MOST_ON_RECORD,
+            None,
+            None,
+        )
+
+    @pytest.mark.parametrize(
+        ("pods", "attachments", "lost"),
+        [
+            ((POD,), (VOLUME,), ""),
+            ((replace(POD, terminating=True),), (VOLUME,), ""),
+            ((), (VOLUME,), "1 pod of the fence not there any more"),
+            ((POD,), (), "1 volume of the fence not there any more"),
+            ((), (), "1 pod and 1 volume of the fence not there any more"),
+            ((replace(POD, phase="Failed"),), (VOLUME,), "1 pod of the fence not there any more"),
+            ((replace(POD, uid="another"),), (VOLUME,), "1 pod of the fence not there any more"),
+            ((POD,), (replace(VOLUME, uid="another"),), "1 volume of the fence not there any more"),
+            ((POD,), (replace(VOLUME, terminating=True),), "1 volume of the fence not there any more"),
+        ],
+    )
+    def test_what_is_not_there_any_more_is_given_away(self, pods, attachments, lost):
+        seen = back(node=REPORTING, pods=pods, attachments=attachments)
+        assert given_away(seen, RECORDED) == lost
+        assert decide(seen, ARMED).reason is (Reason.OLD_MEMORY if lost else Reason.FENCED_WRONGLY)
+
+    def test_a_fence_that_was_about_volumes_alone(self):
+        """An administrator had force-deleted its pods before."""
+        volumes_only = replace(RECORDED, pods=0, pod_uids=())
+        seen = back(node=replace(REPORTING, mark=volumes_only), pods=(), attachments=(VOLUME,))
+        assert decide(seen, ARMED).reason is Reason.FENCED_WRONGLY
+        assert decide(replace(seen, attachments=()), ARMED).reason is Reason.OLD_MEMORY
+
+    def test_a_fence_that_was_about_nothing_shows_nothing(self):
+        empty = replace(RECORDED, pods=0, pod_uids=(), attachment_uids=())
+        assert given_away(back(), empty) == "it is not known what the fence was about"
+
+    def test_whoever_reads_it_sees_why_it_stays(self):
+        [check] = [one for one in decide(back(node=REPORTING), ARMED).checks if one.outcome is Outcome.FAILED]
+        assert (check.name, check.seen) == ("no old memory", REPORTED)
+
+
+class TestSinceTheFence:
+    """What came to the node after the fence never ran in the memory from before."""
+
+    PINNED = replace(POD, name="pinned-2", uid="pinned-uid", created_utc="2026-11-20T09:50:00Z")
+    ATTACHED = replace(VOLUME, uid="newer-uid")
+    BOOTED = replace(returned().node, mark=RECORDED, lease_version=60, reported_utc=LATER)
+
+    def test_a_returned_node_is_freed_though_a_pinned_pod_has_its_volume(self):
+        """By UID: neither what a skewed clock says of its age matters, nor that the name is the same."""
+        seen = returned(node=self.BOOTED, pods=(self.PINNED,), attachments=(self.ATTACHED,))
+        decision = decide(seen, ARMED)
+        assert decision.verdict is Verdict.UNFENCE
+        assert "none but 1 attached since the fence" in [check.seen for check in decision.checks]
+        kept = decide(replace(seen, kept_volumes=frozenset({"pv-kept"})), ARMED)
+        both = "none but 1 of pods that tolerate the taint and 1 attached since the fence"
+        assert both in [check.seen for check in kept.checks]
+
+    @pytest.mark.parametrize(
+        ("left", "reason"),
+        [({"pods": (POD,)}, Reason.PODS_REMAIN), ({"attachments": (VOLUME,)}, Reason.VOLUMES_REMAIN)],
+    )
+    def test_but_not_before_what_was_there_is_gone(self, left, reason):
+        assert decide(returned(**({"node": self.BOOTED} | left)), ARMED).reason is reason
+
+    def test_they_are_not_cleared_and_the_fence_is_done_without_them(self):
+        """A pod that is made again and again would be cleared again and again."""
+        off = replace(node(taints=(TAINT,), mark=RECORDED), lease_version=50)
+        seen = fenced(node=off, pods=(POD, self.PINNED), attachments=(VOLUME, self.ATTACHED))
+        assert decide(seen, ARMED).actions == (ClearPods((POD,)),)
+        assert left_to_clear(seen).seen == "1 pod to clear, 1 volume attached"
+        done = replace(seen, pods=(self.PINNED,), attachments=(self.ATTACHED,))
+        assert decide(done, ARMED).reason is Reason.PODS_CLEARED
+        started = replace(done, intent=Intent.START)
+        assert decide(started, replace(ARMED, after_stop=AfterStop.START)).reason is not Reason.CLEARING_PODS
+
+    def test_of_a_node_whose_object_is_gone_everything_counts(self):
+        """The taint is gone with it, and no pod can be pinned there."""
+        gone = replace(node(taints=(TAINT,), mark=RECORDED), gone=True)
+        seen = fenced(node=gone, pods=(POD, self.PINNED), attachments=(VOLUME, self.ATTACHED))
+        assert (len(to_clear(seen)), len(to_release(seen)), attached_since(seen)) == (2, 2, ())
+
+    def test_of_an_older_mark_all_attachments_count(self):
+        seen = returned(attachments=(self.ATTACHED,))
+        assert decide(seen, ARMED).reason is Reason.VOLUMES_REMAIN
+
+
+class TestAlarms:
+    """Each alarm names what it rests on, in a check of its own or in the rung that failed (A8)."""
+
+    @pytest.mark.parametrize(
+        ("seen", "name"),
+        [
+            (back(node=REPORTING), "no old memory"),
+            (fenced(node=REPORTING, pods=()), "old memory"),
+            (back(node=REPORTING, rivals=("k8s-9",)), "old memory"),
+            (back(history=replace(RUNS, run=replace(run(PowerState.RUNNING), since_s=0.0))), "late return"),
+            (observation(evidence=evidence(told="an order came late")), "found besides"),
+        ],
+    )
+    def test_an_alarm_has_its_check(self, seen, name):
+        decision = decide(seen, ARMED)
+        assert alarms(decision)
+        marked = [one for one in decision.checks if one.outcome in {Outcome.FAILED, Outcome.ALARM}]
+        assert name in [one.name for one in marked]
+        assert all(one.seen for one in marked)
+
+    def test_the_alarm_of_a_wrong_fence_has_the_proof_that_it_was_wrong(self):
+        checks = decide(fenced(node=REPORTING), ARMED).checks
+        assert ("memory is back", Outcome.PASSED, REPORTED) in [
+            (it.name, it.outcome, it.seen) for it in checks
+        ]
+
+    def test_what_an_alarm_rests_on_is_no_objection(self):
+        decision = decide(observation(evidence=evidence(told="an order came late")), ARMED)
+        assert decision.objection is None
+        assert Policy().unfence_alarm_s > BOOT_ID_LATE_S
