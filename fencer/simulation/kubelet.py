@@ -45,9 +45,9 @@ class KubeletTiming:
     """How quick a kubelet is, in seconds.
 
     Attributes:
-        renew_s: Period of lease renewals, and of looks at the status: what has changed is reported then. Source:
-            kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go, NodeStatusUpdateFrequency 10 s and
-            NodeLeaseDurationSeconds 40, of which a kubelet takes a quarter.
+        renew_s: Period of lease renewals, and of looks at the status: what has changed is reported then.
+            Source: kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go, NodeStatusUpdateFrequency (10 s)
+            and NodeLeaseDurationSeconds (40 s), and pkg/kubelet/kubelet.go, nodeLeaseRenewIntervalFraction.
         boot_s: From power on to the first lease renewal.
         status_s: Shortest and longest time from the first renewal to the first status report, which has the
             new boot id. Source: the boots that are measured above, and twice as long for a slow machine.
@@ -229,9 +229,10 @@ class Kubelet:
         self._memory.status_at_s = self._memory.news_at_s = at_s + status_s
 
     def _resume(self, now_s: float) -> None:
-        """Renew the lease at once. The status comes at its next look, and the news when the watches are back."""
+        """Renew the lease at once. The status follows at its next look; the news comes with the watches."""
+        least_s = self._timing.status_s[0]
         self._memory.lease_at_s = now_s
-        self._memory.status_at_s = now_s + self._chance.uniform(self._timing.status_s[0], self._timing.renew_s)
+        self._memory.status_at_s = now_s + self._chance.uniform(least_s, self._timing.renew_s)
         self._lose_watches(now_s)
 
     def _lose_watches(self, now_s: float) -> None:

@@ -377,11 +377,10 @@ def _view(pod: dict[str, Any]) -> KubeletPod:
 
 
 def _since(status: dict[str, Any]) -> dict[tuple[str, str], str]:
-    """Return since when each condition has its status: a report that does not change one leaves that alone."""
+    """Return since when each condition has its status: a report that keeps the status keeps that, too."""
     conditions = status.get("conditions") or []
-    return {
-        (it["type"], it["status"]): it["lastTransitionTime"] for it in conditions if "lastTransitionTime" in it
-    }
+    known = (it for it in conditions if "lastTransitionTime" in it)
+    return {(it["type"], it["status"]): it["lastTransitionTime"] for it in known}
 
 
 def _reported(status: dict[str, Any]) -> tuple[object, ...]:
