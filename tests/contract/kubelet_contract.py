@@ -27,8 +27,8 @@ from fencer.simulation.machine import KubeletApi
 MEASURED_S = (0.22, 0.23, 0.25, 0.33, 0.40, 0.42, 0.44, 0.88)
 """From the first lease renewal after a cold boot to the report of the new boot id, in eight boots.
 
-Measured on 29 November 2026: Kubernetes 1.36.2, kubelet with the systemd cgroup driver, containerd 1.6.20, runc
-1.1.5, systemd 252. For the reason see `fencer/simulation/kubelet.py`.
+Measured on 29 November 2026: Kubernetes 1.36.2, kubelet with the systemd cgroup driver, containerd 1.6.20,
+runc 1.1.5, systemd 252. `fencer/simulation/kubelet.py` has the reason.
 """
 TIMING = KubeletTiming()
 
@@ -128,8 +128,8 @@ class KubeletContract:
         assert scene.look().boot_id == "boot-1"
         return bench
 
-    def test_a_node_comes_with_the_first_report_and_its_lease_at_once(self, bench, scene):
-        seen = scene.look()
+    def test_a_node_comes_with_the_first_report_and_its_lease_at_once(self, bench):
+        seen = bench.scene.look()
         assert seen.ready
         assert seen.lease_version
 
