@@ -393,6 +393,7 @@ def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
         cordon=written.read_cordon(notes.get(written.CORDON)),
         cordoner=node.cordoner if written.CORDON in notes else "",
         volumes_in_use=len(node.volumes_in_use),
+        reported_utc=node.reported,
     )
 
 

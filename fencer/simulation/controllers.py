@@ -68,16 +68,21 @@ class NodeLifecycle:
         self._api = api
         self._timing = timing
         self._timeline = timeline
-        self._leases: dict[str, tuple[str | None, float]] = {}
+        self._signs: dict[str, tuple[tuple[str | None, str], float]] = {}
         self._next_taint_s = 0.0
 
     def monitor(self) -> None:
-        """Look at all leases, once a period: their age counts from the change seen, on our own clock."""
+        """Look at all nodes, once a period: their silence counts from the change seen, on our own clock.
+
+        A report of the status is a sign of life as a renewal of the lease is. Source: kubernetes
+        pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth.
+        """
         now_s = self._api.clock.now_s()
         for node in list(self._api.nodes.values()):
-            lease, since_s = self._leases.get(node.name, (None, now_s))
-            if lease != node.lease:
-                self._leases[node.name] = (node.lease, now_s)
+            sign = node.lease, node.reported
+            known, since_s = self._signs.get(node.name, ((None, ""), now_s))
+            if known != sign:
+                self._signs[node.name] = sign, now_s
             elif node.ready is not None and now_s - since_s >= self._timing.grace_s - A_MOMENT_S:
                 self._mark_unknown(node)
         self._taint(now_s)

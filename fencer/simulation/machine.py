@@ -34,10 +34,15 @@ class KubeletPod:
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """What a kubelet reports of its node; Ready is always true, because who reports is there."""
+    """What a kubelet reports of its node; Ready is always true, because who reports is there.
+
+    Attributes:
+        expired: The kubelet writes this report even where it changes nothing.
+    """
 
     boot_id: str
     volumes_in_use: frozenset[str]
+    expired: bool = False
 
 
 class KubeletApi(Protocol):
@@ -55,8 +60,12 @@ class KubeletApi(Protocol):
         """Renew the node's lease."""
         ...
 
-    def report_node(self, report: NodeReport) -> None:
-        """Write node.status (and create the Node where there is none)."""
+    def report_node(self, report: NodeReport) -> bool:
+        """Write node.status where it differs or the report has expired; create the Node where there is none.
+
+        Returns:
+            Whether the status was written: lastHeartbeatTime of the condition Ready then has a new time.
+        """
         ...
 
     def report_running(self, pod: KubeletPod) -> None:

@@ -52,7 +52,7 @@ class MemoryKubeletApi:
         if node is not None:
             self._api.renew(node)
 
-    def report_node(self, report: NodeReport) -> None:
+    def report_node(self, report: NodeReport) -> bool:
         """Write node.status. A kubelet registers once in a boot: only then does it make a Node again."""
         node = self._node()
         known = report.boot_id in self._boots
@@ -60,11 +60,13 @@ class MemoryKubeletApi:
             self._boots.append(report.boot_id)
             node = self._register(node)
         if node is None:
-            return
+            return False
         was_ready, old_boot = node.ready, node.boot_id
-        if (was_ready, old_boot, node.volumes_in_use) == (True, report.boot_id, report.volumes_in_use):
-            return
+        same = (was_ready, old_boot, node.volumes_in_use) == (True, report.boot_id, report.volumes_in_use)
+        if same and not report.expired:
+            return False
         node.ready, node.boot_id, node.volumes_in_use = True, report.boot_id, report.volumes_in_use
+        node.reported = self._api.clock.utc("microseconds")
         if was_ready is not True:
             node.ready_since_s = self._api.clock.now_s()
         if was_ready is not True or (known and old_boot != report.boot_id):
@@ -72,6 +74,7 @@ class MemoryKubeletApi:
             how = f"{which}: its old memory is back" if known else "a new boot"
             self._timeline.tell("kubernetes", node.name, "ready", f"Ready again, {how}", same_boot=known)
         self._api.changed(node)
+        return True
 
     def report_running(self, pod: KubeletPod) -> None:
         """Set the pod's phase Running and its condition Ready."""

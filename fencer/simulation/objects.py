@@ -25,6 +25,7 @@ class ApiNode:
     Attributes:
         ready: Status of the Ready condition; None: Unknown.
         labels: Its labels, for people's commands only.
+        reported: lastHeartbeatTime of the Ready condition, as text: when a kubelet last wrote the status.
         cordoner: Who set `unschedulable` last, by the name of the program.
         lease: renewTime of the node's lease, as text.
         lease_version: Its resourceVersion.
@@ -47,6 +48,7 @@ class ApiNode:
     labels: dict[str, str] = field(default_factory=dict)
     volumes_in_use: frozenset[str] = frozenset()
     volumes_attached: frozenset[str] = frozenset()
+    reported: str = ""
     lease: str | None = None
     lease_version: int = 0
     renewed_s: float = float("-inf")

@@ -89,6 +89,15 @@ class Backstage(Protocol):
     def renew_lease(self, name: str) -> None:
         """Renew the node's lease, and make it if there is none; each renewTime differs from those before."""
 
+    def report_status(self, name: str) -> None:
+        """Write the node's status as its kubelet does, with Ready=True and a lastHeartbeatTime of its own."""
+
+    def mark_unknown(self, name: str) -> None:
+        """Set Ready to Unknown as the node lifecycle controller does, which leaves lastHeartbeatTime alone.
+
+        Source: kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth.
+        """
+
     def make_pod(
         self,
         node: str,
@@ -227,6 +236,36 @@ class ClusterContract(OneNode):
         assert after.renew_time not in {None, before.renew_time}
         assert after.lease_version > before.lease_version > 0
         assert after.node == before.node
+
+    def test_each_report_of_a_kubelet_changes_when_it_last_reported(self, cluster, backstage, node):
+        reported = []
+        for _ in range(3):
+            backstage.report_status(node)
+            reported.append(cluster.fact(node).node.reported_utc)
+        assert all(reported)
+        assert len({*reported}) == len(reported)
+        assert listed(cluster, node).reported_utc == reported[-1]
+
+    def test_a_renewal_is_no_report(self, cluster, backstage, node):
+        backstage.report_status(node)
+        before = cluster.fact(node)
+        backstage.renew_lease(node)
+        after = cluster.fact(node)
+        assert after.lease_version > before.lease_version
+        assert after.node.reported_utc == before.node.reported_utc != ""
+
+    def test_a_controller_that_sets_ready_to_unknown_is_no_report(self, cluster, backstage, node):
+        backstage.renew_lease(node)
+        backstage.report_status(node)
+        before = cluster.fact(node).node
+        backstage.mark_unknown(node)
+        after = cluster.fact(node).node
+        assert (before.ready, after.ready) == (True, None)
+        assert after.reported_utc == before.reported_utc != ""
+        backstage.report_status(node)
+        again = cluster.fact(node).node
+        assert again.ready
+        assert again.reported_utc not in {"", after.reported_utc}
 
     @pytest.mark.parametrize("asked", [1, 40, None], ids=["one", "many", "all"])
     def test_a_lease_that_is_written_later_is_newer_than_the_heartbeats(

@@ -8,6 +8,7 @@ pytest.register_assert_rewrite(
     "tests.contract.asker_contract",
     "tests.contract.cluster_contract",
     "tests.contract.host_power_contract",
+    "tests.contract.kubelet_contract",
     "tests.contract.lease_contract",
 )
 

@@ -9,7 +9,12 @@ from fencer.core.model import Taint
 from fencer.errors import ClusterDenied, ClusterUnreachable
 from fencer.simulation.clock import VirtualClock
 from fencer.simulation.cluster import RIGHTS, SimulatedCluster
+from fencer.simulation.controllers import NodeLifecycle, Timing
+from fencer.simulation.guests import Guest
+from fencer.simulation.machine import NodeReport
+from fencer.simulation.nodes import MemoryKubeletApi
 from fencer.simulation.objects import Api, ApiNode, ApiPod
+from fencer.simulation.timeline import Timeline
 from tests.contract.cluster_contract import BINDING, MARK, ClusterContract, make_pod
 
 
@@ -18,6 +23,7 @@ class MemoryBackstage:
 
     def __init__(self, api, cluster):
         self._api, self._cluster = api, cluster
+        self._timeline = Timeline(api.clock.now_s)
 
     def make_node(self, name, *, ready=True, boot_id="boot-1", taints=()):
         uid = self._api.new_uid()
@@ -40,6 +46,21 @@ class MemoryBackstage:
     def renew_lease(self, name):
         self._api.clock.advance(10)
         self._api.renew(self._api.nodes[name])
+
+    def report_status(self, name):
+        self._api.clock.advance(10)
+        node = self._api.nodes[name]
+        guest = Guest(name, node.system_uuid, "lab", "host-1", node=name)
+        kubelet = MemoryKubeletApi(self._api, guest, self._timeline)
+        assert kubelet.report_node(NodeReport(node.boot_id, node.volumes_in_use, expired=True))
+
+    def mark_unknown(self, name):
+        timing = Timing()
+        lifecycle = NodeLifecycle(self._api, timing, self._timeline)
+        lifecycle.monitor()
+        self._api.clock.advance(timing.grace_s)
+        lifecycle.monitor()
+        assert self._api.nodes[name].ready is None
 
     def make_pod(self, node, name, *, finalizers=(), mirror=False, tolerates=False, claim=""):
         pod = ApiPod("default", name, self._api.new_uid(), "", self._api.clock.now_s(), node=node)

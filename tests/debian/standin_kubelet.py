@@ -69,10 +69,12 @@ class StandInKubelet:
             self._handle(pod, pods)
         self._unmount({_volume(pod) for pod in pods})
         volumes = sorted(f"kubernetes.io/csi/tests^{volume}" for volume in self._mounted)
+        if self._reported is None:
+            self._register()
+        if time.monotonic() > self._renewed_s + _RENEW_EVERY_S:
+            self._renew()  # a kubelet that starts renews its lease before it reports its boot
         if volumes != self._reported or time.monotonic() > self._reported_s + _REPORT_EVERY_S:
             self._report(volumes)
-        if time.monotonic() > self._renewed_s + _RENEW_EVERY_S:
-            self._renew()
 
     def _handle(self, pod: Json, pods: list[Json]) -> None:
         meta, status = pod["metadata"], pod.get("status", {})
@@ -103,11 +105,11 @@ class StandInKubelet:
             elif time.monotonic() > gone_s + _UNMOUNT_S:
                 del self._mounted[volume]
 
+    def _register(self) -> None:
+        labels = {"kubernetes.io/hostname": self._node}
+        self._ask("POST", "/api/v1/nodes", {"metadata": {"name": self._node, "labels": labels}}, (409,))
+
     def _report(self, volumes: list[str]) -> None:
-        path = f"/api/v1/nodes/{self._node}"
-        if self._reported is None:
-            labels = {"kubernetes.io/hostname": self._node}
-            self._ask("POST", "/api/v1/nodes", {"metadata": {"name": self._node, "labels": labels}}, (409,))
         condition = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}
         condition["lastHeartbeatTime"] = condition["lastTransitionTime"] = _now()
         info = dict.fromkeys(
@@ -124,7 +126,7 @@ class StandInKubelet:
             "allocatable": _FULL,
             "volumesInUse": volumes,
         }
-        self._ask("PATCH", f"{path}/status", {"status": status})
+        self._ask("PATCH", f"/api/v1/nodes/{self._node}/status", {"status": status})
         self._reported, self._reported_s = volumes, time.monotonic()
 
     def _renew(self) -> None:

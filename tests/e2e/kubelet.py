@@ -147,8 +147,8 @@ class RestKubeletApi:
                 LEASES, {"metadata": {"name": self._node, "ownerReferences": [owner]}, "spec": spec}
             )
 
-    def report_node(self, report: NodeReport) -> None:
-        """Write node.status where it is not so; create Node and CSINode where there are none."""
+    def report_node(self, report: NodeReport) -> bool:
+        """Write node.status where it differs or has expired; create Node and CSINode where there are none."""
         path = f"/api/v1/nodes/{self._node}"
         try:
             node = self._ask().get(path)
@@ -156,11 +156,13 @@ class RestKubeletApi:
             node = self._create_node()
         first = self._owner_uid != node["metadata"]["uid"]
         self._owner_uid = node["metadata"]["uid"]
-        status = self._status(report)
-        if _reported(node["status"]) != _reported(status):
+        status = self._status(report, _since(node["status"]))
+        written = report.expired or _reported(node["status"]) != _reported(status)
+        if written:
             self._ask().patch(f"{path}/status", {"status": status})
         if first:
             self.renew_lease()
+        return written
 
     def report_running(self, pod: KubeletPod) -> None:
         """Set the pod's phase Running, and its condition Ready unless it crashes."""
@@ -235,7 +237,7 @@ class RestKubeletApi:
         )
         return node
 
-    def _status(self, report: NodeReport) -> dict[str, Any]:
+    def _status(self, report: NodeReport, since: dict[tuple[str, str], str]) -> dict[str, Any]:
         now = _now()
         ready = ("Ready", "True", "KubeletReady") if self.ready else ("Ready", "False", "KubeletNotReady")
         words = (ready, ("MemoryPressure", "False", "KubeletHasSufficientMemory"))
@@ -259,7 +261,7 @@ class RestKubeletApi:
                     "reason": reason,
                     "message": "",
                     "lastHeartbeatTime": now,
-                    "lastTransitionTime": now,
+                    "lastTransitionTime": since.get((kind, status), now),
                 }
                 for kind, status, reason in words
             ],
@@ -374,7 +376,15 @@ def _view(pod: dict[str, Any]) -> KubeletPod:
     )
 
 
+def _since(status: dict[str, Any]) -> dict[tuple[str, str], str]:
+    """Return since when each condition has its status: a report that keeps the status keeps that, too."""
+    conditions = status.get("conditions") or []
+    known = (it for it in conditions if "lastTransitionTime" in it)
+    return {(it["type"], it["status"]): it["lastTransitionTime"] for it in known}
+
+
 def _reported(status: dict[str, Any]) -> tuple[object, ...]:
+    """Return what makes two reports different: the times do not."""
     conditions = {it["type"]: it["status"] for it in status.get("conditions") or []}
     boot_id = status.get("nodeInfo", {}).get("bootID")
     return (conditions.get("Ready"), boot_id, tuple(sorted(status.get("volumesInUse") or [])))

@@ -55,7 +55,9 @@ _SHUTOFF = 5
 _ALIVE = {1, 2, 4}  # running, blocked, in shutdown
 _COLD = {(1, 1), (3, 11)}  # booted, starting up
 
-QUICK_KUBELETS = KubeletTiming(renew_s=2.5, boot_s=1.0, relist_s=1.0, start_s=(0.1, 0.4), end_s=0.3)
+QUICK_KUBELETS = KubeletTiming(
+    renew_s=2.5, boot_s=1.0, late_s=2.5, relist_s=1.0, start_s=(0.1, 0.4), end_s=0.3
+)
 """Ten times as quick as real ones, so that a test takes seconds."""
 
 

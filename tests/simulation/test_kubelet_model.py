@@ -18,6 +18,8 @@ class FakeApi:
         self.volumes = frozenset()
         self.renewals = 0
         self.reports = []
+        self.written = []
+        self.calls = []
         self.running = []
         self.confirmed = []
         self.down = False
@@ -37,10 +39,17 @@ class FakeApi:
     def renew_lease(self):
         self._reach()
         self.renewals += 1
+        self.calls.append("lease")
 
     def report_node(self, report):
         self._reach()
+        same = self.reports and replace(report, expired=False) == replace(self.reports[-1], expired=False)
         self.reports.append(report)
+        self.calls.append(report.boot_id)
+        if same and not report.expired:
+            return False
+        self.written.append(len(self.reports))
+        return True
 
     def report_running(self, pod):
         self._reach()
@@ -204,8 +213,82 @@ def test_started_again_the_service_ends_what_is_not_its_own_any_more(writing):
     writing.run(60)
     del writing.api.listed["db-0"]
     writing.kubelet.start()
-    writing.run(TIMING.end_s + 1)
+    writing.run(TIMING.late_s + TIMING.end_s + 1)
     assert writing.machine.mounts == set()
+
+
+def test_started_again_the_service_renews_its_lease_before_it_reports(writing):
+    writing.kubelet.stop()
+    writing.run(60)
+    writing.kubelet.start()
+    writing.api.calls.clear()
+    writing.kubelet.tick(writing.now_s)
+    assert writing.api.calls == ["lease"]
+    writing.run(TIMING.late_s + 1)
+    assert "boot-1" in writing.api.calls
+
+
+def test_resumed_it_renews_its_lease_before_it_reports(writing):
+    writing.machine.up = False
+    writing.run(300)
+    writing.machine.up = True
+    writing.api.calls.clear()
+    writing.kubelet.tick(writing.now_s)
+    assert writing.api.calls == ["lease"]
+    writing.run(TIMING.renew_s)
+    assert "boot-1" in writing.api.calls
+
+
+def test_paused_while_it_boots_it_renews_its_lease_before_it_reports(writing):
+    writing.machine.boot_id = "boot-2"
+    writing.run(TIMING.boot_s - 5)
+    writing.machine.up = False
+    writing.run(2)
+    writing.machine.up = True
+    writing.api.calls.clear()
+    writing.run(30)
+    assert writing.api.calls[0] == "lease"
+    assert "boot-2" in writing.api.calls
+
+
+def test_a_status_that_has_not_changed_is_written_every_five_minutes(bench):
+    bench.run(901)
+    assert bench.api.written == [1, 31, 61, 91]
+
+
+def test_a_changed_status_is_written_at_once_and_the_five_minutes_start_again(bench):
+    bench.run(55)
+    bench.add(volume="v")
+    bench.run(400)
+    assert bench.api.written == [1, 7, 37]
+
+
+def test_a_pause_does_not_count_as_time_without_a_written_status(bench):
+    bench.run(55)
+    bench.machine.up = False
+    bench.run(600)
+    bench.machine.up = True
+    bench.run(100)
+    assert bench.api.written == [1]
+
+
+def test_a_snapshot_holds_how_long_the_status_has_not_been_written(bench):
+    bench.run(255)
+    memory = bench.kubelet.remember()
+    bench.run(100)
+    assert bench.api.written == [1, 31]
+    bench.kubelet.recall(memory)
+    bench.run(100)
+    assert len(bench.api.written) == 3
+
+
+def test_a_report_that_does_not_arrive_is_tried_at_the_next_look(bench):
+    bench.api.down = True
+    bench.run(5)
+    assert bench.api.written == []
+    bench.api.down = False
+    bench.run(20)
+    assert bench.api.written == [1]
 
 
 def test_a_cold_start_forgets_everything_and_reports_the_new_boot_after_booting(writing):

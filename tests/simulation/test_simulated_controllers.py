@@ -40,6 +40,26 @@ def test_a_silent_node_is_unknown_after_40_to_55_seconds(seed):
     assert node.tainted(UNREACHABLE, "NoExecute")
 
 
+def test_a_status_report_without_a_renewal_is_a_sign_of_life_too():
+    simulation = warm()
+    node = simulation.api.nodes["k8s-2"]
+    dead(simulation, for_s=40)
+    node.reported = simulation.clock.utc("microseconds")
+    simulation.clock.advance(45)
+    assert node.ready is True
+    simulation.clock.advance(15.1)
+    assert node.ready is None
+
+
+def test_unknown_leaves_alone_when_the_kubelet_last_reported():
+    simulation = warm()
+    node = simulation.api.nodes["k8s-2"]
+    reported = node.reported
+    assert reported
+    dead(simulation, for_s=60)
+    assert (node.ready, node.reported) == (None, reported)
+
+
 def test_further_silent_nodes_are_tainted_one_in_ten_seconds():
     simulation = warm()
     for node in ("k8s-1", "k8s-2"):

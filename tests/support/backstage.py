@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -47,7 +48,7 @@ class ApiBackstage:
         info = dict.fromkeys([*rest.split(), "operatingSystem", "architecture"], "")
         info |= {"bootID": boot_id, "systemUUID": f"uuid-of-{name}"}
         condition = {"type": "Ready", "status": {True: "True", False: "False", None: "Unknown"}[ready]}
-        made["status"] = {"nodeInfo": info, "conditions": [condition]}
+        made["status"] = {"nodeInfo": info, "conditions": [condition | {"lastHeartbeatTime": _second()}]}
         self.send("PUT", f"{NODES}/{name}/status", made)
 
     def touch_node(self, name: str) -> None:
@@ -69,6 +70,16 @@ class ApiBackstage:
             self.send("POST", LEASES, body)
         else:
             self.send("PATCH", f"{LEASES}/{name}", body)
+
+    def report_status(self, name: str) -> None:
+        ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": _second()}
+        self.send("PATCH", f"{NODES}/{name}/status", {"status": {"conditions": [ready]}})
+
+    def mark_unknown(self, name: str) -> None:
+        status = self.send("GET", f"{NODES}/{name}")["status"]
+        unknown = {"status": "Unknown", "reason": "NodeStatusUnknown"}
+        conditions = [one | unknown for one in status["conditions"]]
+        self.send("PATCH", f"{NODES}/{name}/status", {"status": {"conditions": conditions}})
 
     def make_space(self, name: str) -> None:
         """Make a namespace, if it is not there."""
@@ -220,6 +231,13 @@ class ApiBackstage:
 
     def _label(self, path: str) -> None:
         self.send("PATCH", path, {"metadata": {"labels": {"example.com/touched": str(next(_ticks))}}})
+
+
+def _second() -> str:
+    """Return a time that no other call returns; the API server keeps whole seconds."""
+    return (datetime(2026, 11, 20, 10, tzinfo=UTC) + timedelta(seconds=next(_ticks))).strftime(
+        "%Y-%m-%dT%H:%M:%SZ"
+    )
 
 
 def _taint(taint: Taint) -> dict[str, str]:

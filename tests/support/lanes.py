@@ -79,6 +79,7 @@ _ON_THE_BARE_API = frozenset(
         "cluster/test_watch_real",
         "contract/test_agents_real",
         "contract/test_cluster_real",
+        "contract/test_kubelet_real",
         "contract/test_leases_real",
         "contract/test_requests_real",
         "contract/test_surveyor",
