@@ -141,7 +141,7 @@ def show_one(incident: Incident, zone: datetime, form: str) -> None:
 
 
 def _timeline(incident: Incident, zone: datetime) -> Iterator[list[Cell | str]]:
-    """Give a row for each step, the proof below those that cannot be undone, and below alarms their checks."""
+    """Give a row for each step; below it the proof, if it cannot be undone, or what an alarm rests on."""
     first, day, told = incident.entries[0], "", ""
     alarms = {one.entry.number: one for one in incident.alarms}
     for number, one in enumerate(incident.entries):

@@ -200,9 +200,10 @@ class Incident:
 
     @property
     def healthy(self) -> Entry | None:
-        """The row that tells that all was well again; None: that did not come."""
+        """The row that tells that all was well again, without an alarm; None: that did not come."""
         last = self.decisions[-1] if self.decisions else None
-        return last if last is not None and last.body.get("verdict") == "healthy" else None
+        healthy = last is not None and last.body.get("verdict") == "healthy" and not raises_alarm(last)
+        return last if healthy else None
 
     @property
     def back(self) -> Entry | None:

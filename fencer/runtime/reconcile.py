@@ -520,10 +520,9 @@ class Agent:
             self._in_alarm.discard(seen.node.uid)
 
     def _record_end_of_alarm(self, seen: Observation, decision: Decision) -> None:
-        """Record that a node at rest has no alarm any more: by its verdict and reason that is no news."""
-        at_ease = decision.reason in AT_EASE and seen.node.ready is True
-        at_rest = at_ease or decision.verdict is Verdict.HEALTHY
-        if at_rest and seen.node.uid in self._in_alarm and not _raises_alarm(decision):
+        """Record that a healthy node has no alarm any more: by its verdict and reason that is no news."""
+        healthy = decision.verdict is Verdict.HEALTHY
+        if healthy and seen.node.uid in self._in_alarm and not _raises_alarm(decision):
             self._record(seen, decision)
 
     def _signed(self, observation: Observation) -> Observation:
