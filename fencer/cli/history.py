@@ -28,7 +28,7 @@ from fencer.core.model import Intent, Outcome
 from fencer.core.text import age, count
 from fencer.journal.folding import incidents
 from fencer.journal.headline import headline, moment_of
-from fencer.journal.incidents import NOTES, PROVED, Incident, ready_unheeded
+from fencer.journal.incidents import ALARM, NOTES, PROVED, Incident, RaisedAlarm, ready_unheeded
 from fencer.journal.rows import BY_HAND, Entry, Kind
 from fencer.wording.reports import NOT_READY, lead_of
 
@@ -112,7 +112,8 @@ def show_list(shown: Sequence[Incident], zone: datetime) -> None:
             say(click.style(day, fg=FAINT))
         told = headline(one, moment_of(one, zone.tzinfo))
         text = f"{began:%H:%M} {clean(one.node)} {clean(told)} ({clean(one.id)})"
-        colour = BAD if one.fence is None and one.refusal is not None else None
+        looks = one.refusal is not None or one.alarms
+        colour = BAD if one.fence is None and looks else None
         for line in table([["", Cell(text, colour)]], gap=2):
             say(line)
 
@@ -140,8 +141,9 @@ def show_one(incident: Incident, zone: datetime, form: str) -> None:
 
 
 def _timeline(incident: Incident, zone: datetime) -> Iterator[list[Cell | str]]:
-    """Give a row for each step, and the proof below those that cannot be taken back."""
+    """Give a row for each step; below it the proof, if it cannot be undone, or what an alarm rests on."""
     first, day, told = incident.entries[0], "", ""
+    alarms = {one.entry.number: one for one in incident.alarms}
     for number, one in enumerate(incident.entries):
         word, text, colour = _step(one, incident.entries[number + 1 :], fenced=incident.is_fenced_at(one))
         proves = one.kind is Kind.DECISION and bool(PROVED & set(one.body.get("actions") or ()))
@@ -164,6 +166,15 @@ def _timeline(incident: Incident, zone: datetime) -> Iterator[list[Cell | str]]:
         ]
         if proves:
             yield from _proof(one)
+        if one.number in alarms:
+            yield from _alarm_checks(alarms[one.number])
+            told = _after_alarm(alarms[one.number], told)
+
+
+def _after_alarm(alarm: RaisedAlarm, shown: str) -> str:
+    """Return the text of the last decision, for a comparison; empty: the next one ends the alarm."""
+    healthy = alarm.decision is not None and alarm.decision.body.get("verdict") == "healthy"
+    return "" if healthy else shown
 
 
 def _person(one: Entry) -> str:
@@ -212,7 +223,7 @@ def _readiness(one: Entry) -> str:
 def _deed(body: Mapping[str, Any], text: str) -> tuple[str, str, str | None]:
     """Return what was done: a word, the rest, and the colour that repeats the word."""
     action = body.get("action")
-    if action == "Alarm":
+    if action == ALARM:
         return "ALARM", text, BAD
     if (body.get("done") or {}).get("changed"):
         return "again", f"{action}: changed meanwhile by somebody else, looked at again", None
@@ -237,3 +248,11 @@ def _proof(one: Entry) -> Iterator[list[Cell | str]]:
         if check.get("outcome") == Outcome.PASSED.value:
             text = f"{sign(Outcome.PASSED)} {clean(check.get('name'))}: {clean(check.get('seen'))}"
             yield ["", "", "", Cell(text, FAINT)]
+
+
+def _alarm_checks(alarm: RaisedAlarm) -> Iterator[list[Cell | str]]:
+    """Give the failed checks of an alarm's decision: what the alarm rests on."""
+    for check in alarm.failed_checks:
+        needs = f"; needs: {clean(check.get('needs'))}" if check.get("needs") else ""
+        text = f"{sign(Outcome.FAILED)} {clean(check.get('name'))}: {clean(check.get('seen'))}{needs}"
+        yield ["", "", "", Cell(text, FAINT)]

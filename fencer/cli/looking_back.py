@@ -179,6 +179,10 @@ def as_data(incident: Incident, told: str) -> dict[str, Any]:
         "pods": list(incident.pods),
         "volumes": incident.volumes,
         "refused": incident.refusal.body.get("reason") if incident.refusal else None,
+        "alarms": [
+            {"at": utc(one.entry.at), "by": one.entry.by, "text": one.text, "checks": list(one.failed_checks)}
+            for one in incident.alarms
+        ],
         "commands": [
             {"at": utc(one.at), "by": one.by, "words": one.body.get("words"), "why": one.body.get("why")}
             for one in incident.commands

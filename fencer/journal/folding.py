@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from fencer.journal.incidents import NOTES, Incident, ready_unheeded, shows_fence
+from fencer.journal.incidents import ALARM, NOTES, Incident, raises_alarm, ready_unheeded, shows_fence
 from fencer.journal.rows import Entry, Kind
 
 LEFT_S = 3600.0
@@ -27,12 +27,29 @@ class _Open:
     """Its node was fenced, or not Ready while fencing was paused: if it is Ready then, it is back."""
     stands: bool = False
     """It carries a fence, whoever set it."""
+    in_alarm: bool = False
+    """An alarm was raised: if its node is at rest without one, the alarm is over."""
 
     def saw(self, entry: Entry, *, ready: bool | None) -> None:
         """Take note of what a decision says; `ready` as `ready_unheeded` has it."""
         if ready is None:
             self.stands = shows_fence(entry)
         self.down = self.down or self.stands or ready is False
+        self.in_alarm = self.in_alarm or raises_alarm(entry)
+
+    def take(self, entry: Entry, *, ready: bool | None) -> None:
+        """Take one row in; `ready` as `ready_unheeded` has it."""
+        self.entries.append(entry)
+        if entry.kind is Kind.DECISION:
+            self.saw(entry, ready=ready)
+        if entry.kind is Kind.ACTION and entry.body.get("ok"):
+            self.did(entry.body.get("action"))
+
+    def is_well(self, entry: Entry, *, healthy: bool, ready: bool | None) -> bool:
+        """Whether a row says that its node is well: a decision that raises an alarm never does."""
+        if raises_alarm(entry):
+            return False
+        return healthy or (ready is True and (self.down or self.in_alarm) and not self.stands)
 
     def did(self, action: object) -> None:
         """Take note of what was done."""
@@ -100,28 +117,26 @@ class _Fold:
 
     def _take_of_node(self, entry: Entry) -> None:
         healthy = entry.kind is Kind.DECISION and entry.body.get("verdict") == "healthy"
-        ready = ready_unheeded(entry)
+        ready, action = ready_unheeded(entry), entry.body.get("action")
         one = self._open.get(entry.uid)
         outlived = self._outlived.get((entry.session, entry.uid))
-        if one is None and outlived is not None and entry.body.get("action") != "TaintNode":
+        if one is None and outlived is not None and action != "TaintNode":
             outlived.entries.append(entry)
             return
+        alone = one is None and action == ALARM  # an older fencer recorded no decision before it
         if one is None:
-            if healthy or entry.body.get("action") in NOTES or ready:
+            quiet = healthy or action in NOTES or ready
+            if quiet and not (raises_alarm(entry) or alone):
                 return
             one = self._open[entry.uid] = _Open(entry.node, by_command=entry.session in self._commands)
         asked = self._commands.get(entry.session)
         if asked is not None and all(row.number != asked.number for row in one.entries):
             one.entries.append(asked)  # also late: an agent may have written first of what a command did
-        one.entries.append(entry)
-        if entry.kind is Kind.DECISION:
-            one.saw(entry, ready=ready)
-        if entry.kind is Kind.ACTION and entry.body.get("ok"):
-            one.did(entry.body.get("action"))
-        well = healthy or (ready is True and one.down and not one.stands)
-        if entry.body.get("action") not in NOTES:
+        one.take(entry, ready=ready)
+        well = one.is_well(entry, healthy=healthy, ready=ready)
+        if action not in NOTES:
             one.well = well
-        if well and not (one.by_command and one.entries[0].session in self._commands):
+        if (well or alone) and not (one.by_command and one.entries[0].session in self._commands):
             self._close(entry.uid, over=True)
 
     def _close(self, uid: str, *, over: bool) -> None:

@@ -103,6 +103,8 @@ def _ending(incident: Incident, asked: Entry) -> str:
 
 
 def _unfenced(incident: Incident) -> str:
+    if incident.refusal is None and incident.alarms:
+        return f"alarm: {incident.alarms[0].text.partition('. ')[0].rstrip('.')}"
     if incident.refusal is None and (incident.over or not incident.decisions):
         return f"{incident.cause} → {'nothing had to be done' if incident.over else 'not fenced so far'}"
     body = (incident.refusal or incident.decisions[-1]).body

@@ -5,20 +5,24 @@ Also a drain, a planned stop and a start are incidents here, and a command that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from fencer.core.model import FenceMark, PowerState
+from fencer.core.model import FenceMark, Outcome, PowerState
 from fencer.errors import JournalError
 from fencer.journal.rows import BY_HAND, Entry, Kind
 from fencer.wording.conditions import AT_EASE
 
-NOTES = frozenset({"Alarm", "BindNode", "RecordDoubts", "ForgetMark"})
-"""What is done without taking anything from anybody: alone it is no incident. See `Incident.deeds`."""
+ALARM = "Alarm"
+"""The action that raises an alarm, as rows name it."""
+
+NOTES = frozenset({ALARM, "BindNode", "RecordDoubts", "ForgetMark"})
+"""What is done without taking anything from anybody: alone it is no incident, except an alarm. See
+`Incident.deeds` and `Incident.alarms`."""
 
 PROVED = frozenset({"TaintNode", "StopGuest", "DiscardSaved", "UntaintNode"})
 """Cannot be undone: history and report show the whole proof before these actions."""
@@ -47,6 +51,30 @@ LIFTED = frozenset({"settling", "settled"})
 
 REFUSED = frozenset({"refuse"})
 """Verdicts after which a person should look."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaisedAlarm:
+    """One alarm, with the decision that raised it.
+
+    Attributes:
+        entry: Its row.
+        decision: The row of the decision; None: the journal has none, as before alarms were recorded so.
+    """
+
+    entry: Entry
+    decision: Entry | None
+
+    @property
+    def text(self) -> str:
+        """What the alarm says."""
+        return str(self.entry.body.get("text", ""))
+
+    @property
+    def failed_checks(self) -> tuple[Mapping[str, Any], ...]:
+        """The checks that failed in its decision, as the row has them: what the alarm rests on."""
+        checks = () if self.decision is None else self.decision.body.get("checks") or ()
+        return tuple(check for check in checks if check.get("outcome") == Outcome.FAILED.value)
 
 
 @dataclass(frozen=True)
@@ -85,6 +113,19 @@ class Incident:
     def deeds(self) -> tuple[Entry, ...]:
         """The rows that tell of something that was done, or failed: notes and alarms are none."""
         return tuple(one for one in self._of(Kind.ACTION) if one.body.get("action") not in NOTES)
+
+    @cached_property
+    def alarms(self) -> tuple[RaisedAlarm, ...]:
+        """The alarms, each with its decision: the newest one of that node before it, in the same session."""
+        found, newest = list[RaisedAlarm](), dict[tuple[str, str], Entry]()
+        for one in self.entries:
+            if one.kind is Kind.DECISION:
+                newest[one.session, one.uid] = one
+            elif one.kind is Kind.ACTION and one.body.get("action") == ALARM:
+                decision = newest.get((one.session, one.uid))
+                raised = decision is not None and raises_alarm(decision)
+                found.append(RaisedAlarm(one, decision if raised else None))
+        return tuple(found)
 
     @cached_property
     def commands(self) -> tuple[Entry, ...]:
@@ -159,9 +200,10 @@ class Incident:
 
     @property
     def healthy(self) -> Entry | None:
-        """The row that tells that all was well again; None: that did not come."""
+        """The row that tells that all was well again, without an alarm; None: that did not come."""
         last = self.decisions[-1] if self.decisions else None
-        return last if last is not None and last.body.get("verdict") == "healthy" else None
+        healthy = last is not None and last.body.get("verdict") == "healthy" and not raises_alarm(last)
+        return last if healthy else None
 
     @property
     def back(self) -> Entry | None:
@@ -201,7 +243,8 @@ class Incident:
     @property
     def worth_telling(self) -> bool:
         """Whether anything was done or asked for, or a person should have looked, or it goes on."""
-        return bool(self.deeds or self.commands or self.refusal or self.found or not self.over)
+        looks = self.refusal or self.alarms
+        return bool(self.deeds or self.commands or looks or self.found or not self.over)
 
     def seconds(self, until: Entry) -> float:
         """Return how long after its beginning a row was written, in seconds."""
@@ -235,6 +278,11 @@ def seconds_between(earlier: Entry, later: Entry) -> float:
     if earlier.session == later.session:
         return max(0.0, later.at_s - earlier.at_s)
     return max(0.0, (later.at - earlier.at).total_seconds())
+
+
+def raises_alarm(entry: Entry) -> bool:
+    """Whether an alarm is among the actions of a decision."""
+    return entry.kind is Kind.DECISION and ALARM in (entry.body.get("actions") or ())
 
 
 def shows_fence(entry: Entry) -> bool:

@@ -121,6 +121,8 @@ def _not_fenced(incident: Incident, rows: Sequence[Sight]) -> str:
         more = len(deeds) - MOST_DEEDS
         told = (*tuple(deeds)[:MOST_DEEDS], *((f"{more} more",) if more > 0 else ()))
         return f"What was done: {'; '.join(told)}."
+    if incident.alarms:
+        return f"fencer raised an alarm: {incident.alarms[0].text.rstrip('.')}."
     return "Nothing had to be done." if incident.decisions and rows else ""
 
 

@@ -110,9 +110,12 @@ class JournalReporter:
 
     def judged(self, seen: Observation, decision: Decision) -> None:
         """See `fencer.ports.Recorder.judged`."""
-        told = f"{decision.verdict}/{decision.reason}"
         harmless = all(isinstance(action, NOTES) for action in decision.actions)
-        if not (harmless and self._is_too_much(seen.node.uid, told)):
+        alarms = " ".join(action.text for action in decision.actions if isinstance(action, Alarm))
+        about = _about(seen.node.uid, seen.incident if alarms else "")
+        text = f"{decision.verdict}/{decision.reason} {alarms}".rstrip()
+        if not (harmless and self._is_too_much(seen.node.uid, text, about)):
+            self._kept = None  # `replay` needs the observation in the decision's own row
             self._put(Kind.DECISION, lambda: of_decision(seen, decision), seen)
 
     def intends(self, seen: Observation, action: Deed) -> None:
@@ -141,9 +144,7 @@ class JournalReporter:
             text = told
         else:
             self._failing.add(failing)
-        if isinstance(action, NOTES) and self._is_too_much(
-            node.uid, f"did {action_word(action, ok=done.ok)}"
-        ):
+        if isinstance(action, NOTES) and self._is_too_much(*self._repetition(node, action, done)):
             return
         body = {"action": action_word(action, ok=True), "ok": done.ok, "text": text}
         self._put(Kind.ACTION, lambda: {**body, "on": plain(action), "done": plain(done)}, node=node)
@@ -174,15 +175,34 @@ class JournalReporter:
         row = Row(text_of(self._utc()), self._now_s(), kind, body, name, uid, incident, seen)
         return self._journal.put(row)
 
-    def _is_too_much(self, uid: str, told: str) -> bool:
-        """Whether there are many rows of this node already, and one that tells the same was kept lately."""
+    def _repetition(self, node: NodeView, action: Deed, done: Done) -> tuple[str, str, str]:
+        """Return what identifies a note that is done again, for `_is_too_much`; an alarm by its incident."""
+        text = f"did {action_word(action, ok=done.ok)}"
+        if not isinstance(action, Alarm):
+            return node.uid, text, node.uid
+        return node.uid, f"{text} {action.text}", _about(node.uid, self._incidents.get(node.uid, ""))
+
+    def _is_too_much(self, uid: str, told: str, about: str = "") -> bool:
+        """Whether there are many rows of this node already, and one that tells the same was kept lately.
+
+        Args:
+            uid: The UID of the node.
+            told: What the row is about to record.
+            about: The node, or the node in an incident: so the first alarm of each incident is kept. Empty:
+                the node.
+        """
         times = self._rows.get(uid)
         many = times is not None and len(times) == MOST_ROWS and self._now_s() - times[0] < DAY_S
-        return many and self._again.told(uid, told) is None
+        return many and self._again.told(about or uid, told) is None
 
     def _wait(self, ticket: int) -> None:
         with suppress(FencerError):  # then it does not take calls, either
             self._asker.ask(self.WORKER, lambda: self._journal.written(ticket, PATIENCE_S), 2 * PATIENCE_S)
+
+
+def _about(uid: str, incident: str) -> str:
+    """Return what a row is about: a node, or a node in an incident."""
+    return f"{uid}/{incident}" if incident else uid
 
 
 def of_decision(seen: Observation, decision: Decision) -> dict[str, Any]:

@@ -125,6 +125,8 @@ class Agent:
         self._told: dict[str, tuple[Verdict, Reason, str]] = {}
         self._rehearsed: dict[str, Decision] = {}
         self._alarmed: set[tuple[str, Alarm]] = set()
+        self._in_alarm: set[str] = set()
+        """UIDs of nodes whose newest recorded decision raises an alarm."""
         self.shared = Shared.of(world, policy)
         self.observer = Observer(world, rules or Rules(), policy, self.shared)
         self.executor = Executor(world, policy, self.shared)
@@ -430,6 +432,7 @@ class Agent:
         if decision.recheck_s is not None:
             self._due_s = min(self._due_s, self._world.clock.now_s() + decision.recheck_s)
         self._tell(observation, decision)
+        self._record_end_of_alarm(observation, decision)
         self._rehearse(observation.node, decision)
         if observation.node.gone and decision.reason is Reason.PODS_CLEARED:
             self.observer.forget(observation.node)
@@ -486,22 +489,41 @@ class Agent:
         action: Action,
         counts: Callable[[], None] = lambda: None,
     ) -> Done:
-        self._tell(observation, decision)
+        recorded = self._tell(observation, decision)
         if isinstance(action, Alarm):
             self._alarmed.add((observation.incident, action))
+            if not recorded:  # no news by its verdict and reason; the alarm is (A8)
+                self._record(observation, decision)
         done = self.executor.carry_out(observation, action, counts)
         self._world.reporter.acted(observation.node, action, done)
         return done
 
-    def _tell(self, seen: Observation, decision: Decision) -> None:
+    def _tell(self, seen: Observation, decision: Decision) -> bool:
+        """Record and report a decision that is news; return whether it was recorded."""
         now, node = _news(seen.node, decision), seen.node
         if decision.reason in NO_NEWS or self._told.get(node.uid) == now:
-            return
+            return False
         first = node.uid not in self._told
         self._told[node.uid] = now
-        if not (first and decision.verdict is Verdict.HEALTHY):
-            self._world.recorder.judged(seen, decision)
-            self._world.reporter.decided(node, decision)
+        if first and decision.verdict is Verdict.HEALTHY:
+            return False
+        self._record(seen, decision)
+        self._world.reporter.decided(node, decision)
+        return True
+
+    def _record(self, seen: Observation, decision: Decision) -> None:
+        """Record a decision, and remember whether it raises an alarm."""
+        self._world.recorder.judged(seen, decision)
+        if _raises_alarm(decision):
+            self._in_alarm.add(seen.node.uid)
+        else:
+            self._in_alarm.discard(seen.node.uid)
+
+    def _record_end_of_alarm(self, seen: Observation, decision: Decision) -> None:
+        """Record that a healthy node has no alarm any more: by its verdict and reason that is no news."""
+        healthy = decision.verdict is Verdict.HEALTHY
+        if healthy and seen.node.uid in self._in_alarm and not _raises_alarm(decision):
+            self._record(seen, decision)
 
     def _signed(self, observation: Observation) -> Observation:
         """Add the incident under which an action would be recorded, and its author."""
@@ -523,6 +545,10 @@ class Agent:
         if name not in scene.nodes:
             raise ClusterNotFound(no_such_node(name, scene.nodes))
         return scene.nodes[name]
+
+
+def _raises_alarm(decision: Decision) -> bool:
+    return any(isinstance(action, Alarm) for action in decision.actions)
 
 
 def _looks_again(done: Done) -> bool:

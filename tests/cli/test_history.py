@@ -206,6 +206,98 @@ def test_a_refused_command_is_told_with_its_code(tmp_path):
     assert "admin@desk: fence k8s-2 --timeout 1 → ended with code 1" in lab.run("history").output
 
 
+# -- alarms ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def alarmed(tmp_path_factory):
+    """A lab whose agent has fenced k8s-2, whose old memory came back then; and k8s-3 runs an earlier boot."""
+    lab = Lab()
+    lab.journal = tmp_path_factory.mktemp("alarms") / "journal.db"
+    lab.passes(60, watched=True)
+    for node in ("k8s-2", "k8s-3"):
+        lab.breaks(What.SNAPSHOT, node)
+    lab.breaks(What.REBOOT, "k8s-3")
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(150, watched=True)
+    for node in ("k8s-2", "k8s-3"):
+        lab.breaks(What.REVERT, node)
+    lab.passes(60, watched=True)
+    return lab
+
+
+def shown(lab, node):
+    """The one incident of a node in which there was an alarm, for programs."""
+    found = json.loads(lab.run("history", "--node", node, "-o", "json").output)
+    [one] = [one for one in found if one["alarms"]]
+    return one
+
+
+def test_an_alarm_is_shown_with_what_it_rests_on(alarmed):
+    output = alarmed.run("history", shown(alarmed, "k8s-2")["id"]).output
+    lines = output.splitlines()
+    [place] = [number for number, line in enumerate(lines) if "  ALARM  " in line]
+    assert "came back with its old memory" in lines[place]
+    assert re.match(r" +✗ \S.*: running .*; needs: ", lines[place + 1])
+
+
+def test_and_so_for_programs(alarmed):
+    one = shown(alarmed, "k8s-2")
+    [alarm] = one["alarms"]
+    assert "came back with its old memory" in alarm["text"]
+    assert [check["outcome"] for check in alarm["checks"]] == ["failed"]
+    rows = json.loads(alarmed.run("history", one["id"], "-o", "json").output)["rows"]
+    raised = [row for row in rows if row["body"].get("action") == "Alarm"]
+    assert [row["at"] for row in raised] == [alarm["at"]]
+
+
+def test_a_node_that_is_healthy_but_for_an_alarm_is_found(alarmed):
+    """By its verdict and reason nothing is news of it."""
+    one = shown(alarmed, "k8s-3")
+    assert (one["over"], one["fenced_at"]) == (False, None)
+    assert "alarm: it runs an earlier boot again" in alarmed.run("history").output
+    assert "  ALARM  it runs an earlier boot again" in alarmed.run("history", one["id"]).output
+
+
+@pytest.mark.parametrize("node", ["k8s-2", "k8s-3"])
+def test_the_decision_that_raised_an_alarm_is_made_again(alarmed, node):
+    result = alarmed.run("replay", shown(alarmed, node)["id"], "-o", "json")
+    assert result.exit_code == 0, result.output
+    made = json.loads(result.output)["decisions"]
+    assert [one["same"] for one in made if "Alarm" in one["then"]["actions"]] == [True]
+
+
+@pytest.mark.parametrize("node", ["k8s-2", "k8s-3"])
+@pytest.mark.parametrize("raised", [True, False])
+def test_an_alarm_that_is_missing_now_or_new_is_another_decision(alarmed, tmp_path, node, raised):
+    """A fencer that raised none then; and one that raised a second one."""
+    name = shown(alarmed, node)["id"]
+    lab = Lab()
+    lab.journal = tmp_path / "other.db"
+    store = Store(lab.journal, "5e55105a", "fencer@pve1")
+    for one in entries(alarmed.journal):
+        body = dict(one.body)
+        if "Alarm" in body.get("actions", ()):
+            body["actions"] = ["Alarm"] * 2 if raised else []
+        again = row(kind=one.kind, node=one.node, uid=one.uid, incident=one.incident, seen=one.seen)
+        object.__setattr__(again, "body", lambda body=body: body)
+        store.append([again])
+    store.close()
+    result = lab.run("replay", name)
+    assert result.exit_code == 1
+    assert result.output.count("ANOTHER") == 1
+    assert re.search(r"now .*Alarm\)", result.output)
+
+
+def test_unfence_by_hand_raises_the_alarm_and_its_decision_is_kept(alarmed):
+    result = alarmed.run("unfence", "k8s-2", "--yes", "--timeout", "20")
+    assert result.exit_code == 1
+    rows = list(entries(alarmed.journal))
+    by_hand = [one for one in rows if one.session != rows[0].session and one.kind is Kind.DECISION]
+    assert any("Alarm" in one.body["actions"] and one.seen is not None for one in by_hand)
+    assert len(shown(alarmed, "k8s-2")["alarms"]) == 2
+
+
 # -- replay ------------------------------------------------------------------------------------------------
 
 

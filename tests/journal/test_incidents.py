@@ -108,8 +108,68 @@ def test_what_goes_on_says_so():
 
 
 def test_notes_on_a_sound_node_are_no_incident():
-    told = Told().meant(0, "BindNode").did(0, "BindNode").did(1, "Alarm").seen(2, "healthy", "node_healthy")
+    told = Told().meant(0, "BindNode").did(0, "BindNode").seen(2, "healthy", "node_healthy")
     assert incidents(told.entries) == []
+
+
+CHECKS = [
+    {"name": "bound", "outcome": "passed", "seen": "lab/k8s-2", "needs": ""},
+    {"name": "earlier boot", "outcome": "failed", "seen": "boot-1 runs again", "needs": "a boot never seen"},
+]
+
+
+def alarmed(at_s=0.0, *, verdict="healthy", reason="node_healthy", told=None, **more):
+    """A node that an alarm is raised about."""
+    told = (told or Told()).seen(at_s, verdict, reason, actions=["Alarm"], checks=CHECKS, **more)
+    return told.did(at_s + 0.1, "Alarm", text="it runs an earlier boot again (boot-1). Restart it cold.")
+
+
+def test_an_alarm_on_a_healthy_node_is_an_incident_until_a_decision_without_it():
+    told = alarmed()
+    [one] = incidents(told.entries)
+    assert (one.over, one.worth_telling, len(one.entries)) == (False, True, 2)
+    assert lines(told) == ["02:14 k8s-2 alarm: it runs an earlier boot again (boot-1), goes on (5a5ca47e)"]
+    told.seen(300, "healthy", "node_healthy", actions=[])
+    [one] = incidents(told.entries)
+    assert one.over
+    assert headline(one, clock).endswith("(boot-1), healthy again 02:19")
+
+
+def test_it_goes_on_while_decisions_raise_it_and_is_over_in_a_pause_without_it():
+    told = alarmed().seen(60, "refuse", "node_paused", ready=True, actions=["Alarm"])
+    assert [one.over for one in incidents(told.entries)] == [False]
+    told.seen(90, "refuse", "node_paused", ready=True, actions=[])
+    assert [one.over for one in incidents(told.entries)] == [True]
+
+
+def test_an_alarm_in_the_decision_that_follows_a_fence_belongs_to_that_incident():
+    told = fenced(Told())
+    told.did(900, "UntaintNode")
+    alarmed(930, told=told).seen(990, "healthy", "node_healthy", actions=[])
+    [one] = incidents(told.entries)
+    assert (one.over, len(one.alarms)) == (True, 1)
+
+
+def test_an_alarm_has_the_failed_checks_of_its_own_decision():
+    [one] = incidents(alarmed().entries)
+    [alarm] = one.alarms
+    assert alarm.decision is one.decisions[0]
+    assert [check["name"] for check in alarm.failed_checks] == ["earlier boot"]
+
+
+def test_an_alarm_of_another_session_or_decision_has_none():
+    told = alarmed(verdict="recovering", reason="old_memory")
+    told.seen(5, "recovering", "awaiting_boot", actions=[], checks=CHECKS).did(6, "Alarm")
+    told.did(7, "Alarm", session="c0ffee00")
+    [one] = incidents(told.entries)
+    assert [len(alarm.failed_checks) for alarm in one.alarms] == [1, 0, 0]
+
+
+def test_an_alarm_that_an_older_fencer_recorded_without_a_decision_is_an_incident_and_over():
+    told = Told().did(0, "Alarm").seen(86400, "wait", "counting_silence")
+    first, then = incidents(told.entries)
+    assert (first.over, first.worth_telling, len(first.entries)) == (True, True, 1)
+    assert (then.over, first.alarms[0].failed_checks) == (False, ())
 
 
 @pytest.mark.parametrize(("ready", "number"), [(True, 0), (None, 1)])

@@ -22,7 +22,7 @@ from fencer.core.wire import name_of
 from fencer.errors import HypervisorUnreachable
 from fencer.journal.codec import policy_from
 from fencer.journal.rows import Kind
-from fencer.reporting.journal import PATIENCE_S, JournalReporter
+from fencer.reporting.journal import MOST_ROWS, PATIENCE_S, JournalReporter
 from tests.core.build import observation
 from tests.reporting.stand_ins import CLEAR, EVIL, GUEST, NODE, REFUSED, REFUSED_TEXT, TAINT
 
@@ -253,3 +253,48 @@ def test_a_node_that_changes_all_the_time_does_not_push_other_nights_out(journal
     journal.intends(SEEN, TAINT)
     journal.acted(NODE, TAINT, Happened("tainted"))
     assert [row.kind for row in kept.rows] == [Kind.DECISION, Kind.INTENT, Kind.ACTION]
+
+
+def in_alarm(text="old memory is back", *, boot="boot-1", incident="5a5ca47e"):
+    """What is seen, and decided, where an alarm is raised."""
+    seen = replace(SEEN, incident=incident, node=replace(NODE, boot_id=boot))
+    return seen, replace(REFUSED, actions=(Alarm(text),))
+
+
+def flood(journal, kept):
+    """As many rows of one node in a day as are kept of all that happens to it."""
+    for number in range(MOST_ROWS):
+        journal.acted(NODE, TAINT, Happened(str(number)))
+    kept.rows.clear()
+
+
+def raised(journal, seen, decision):
+    journal.judged(seen, decision)
+    journal.acted(seen.node, decision.actions[0], Happened(decision.actions[0].text))
+
+
+def test_the_first_alarm_of_each_incident_is_kept_however_many_rows_there_are(journal, kept):
+    flood(journal, kept)
+    for incident in ("5a5ca47e", "d85b8036"):
+        for _ in range(3):
+            raised(journal, *in_alarm(incident=incident))
+    assert [(row.kind, row.incident) for row in kept.rows] == [
+        (Kind.DECISION, "5a5ca47e"),
+        (Kind.ACTION, "5a5ca47e"),
+        (Kind.DECISION, "d85b8036"),
+        (Kind.ACTION, "d85b8036"),
+    ]
+
+
+def test_nor_does_another_alarm_of_it_count_as_the_same(journal, kept):
+    flood(journal, kept)
+    raised(journal, *in_alarm())
+    raised(journal, *in_alarm("it was fenced wrongly"))
+    assert [row.kind for row in kept.rows] == [Kind.DECISION, Kind.ACTION] * 2
+
+
+def test_a_decision_always_has_what_was_known_in_its_own_row(journal, kept):
+    """Otherwise `replay` could not make it again: a note that failed may have been decided on the same."""
+    journal.intends(SEEN, TAINT)
+    journal.judged(SEEN, REFUSED)
+    assert [row.seen for row in kept.rows] == [SEEN, SEEN]
