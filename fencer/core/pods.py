@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from fencer.core.model import AttachmentView, FenceMark, Observation, PodView
+from fencer.core.model import AttachmentView, FenceMark, NodeView, Observation, PodView
 from fencer.core.text import count
 from fencer.core.times import parse_utc
 
@@ -29,47 +29,52 @@ def clearable(pods: Iterable[PodView]) -> tuple[PodView, ...]:
     return tuple(pod for pod in pods if not (pod.mirror or _rests(pod) or pod.tolerates_out_of_service))
 
 
-def keeping_volumes(pods: Iterable[PodView]) -> tuple[PodView, ...]:
-    """Return the pods that a fence leaves on the node, and that use volumes there: those stay attached.
+def keeping_volumes(node: NodeView, pods: Iterable[PodView]) -> tuple[PodView, ...]:
+    """Return the pods that use volumes on a node and that no fence clears: those volumes stay attached.
+
+    They tolerate the taint, belong to the kubelet, or came after the fence: a pod whose template names the
+    node is created there again and again, and its volume stays.
 
     Source: kubernetes pkg/controller/volume/attachdetach/populator/desired_state_of_world_populator.go: a
     volume is wanted while a pod that uses it is bound to the node and not over, whatever taints that has.
     """
-    stay = (pod for pod in pods if (pod.tolerates_out_of_service or pod.mirror) and not pod.finished)
-    return tuple(pod for pod in stay if pod.claims)
+    newer = _came_since(node)
+    stay = (pod for pod in pods if pod.tolerates_out_of_service or pod.mirror or newer(pod))
+    return tuple(pod for pod in stay if pod.claims and not pod.finished)
+
+
+def to_clear_on(node: NodeView, pods: Iterable[PodView]) -> tuple[PodView, ...]:
+    """Return the pods that a fence clears, or has to clear yet: those on its record, where it has one."""
+    newer = _came_since(node)
+    return tuple(pod for pod in clearable(pods) if not newer(pod))
 
 
 def to_clear(seen: Observation) -> tuple[PodView, ...]:
-    """Return the pods that a fence clears, or has to clear yet: those on its record, where it has one."""
-    record, pods = _record(seen), clearable(seen.pods or ())
-    if record is None or record.pod_uids is None:
-        return pods
-    return tuple(pod for pod in pods if pod.uid in record.pod_uids)
+    """Return the same of what was seen."""
+    return to_clear_on(seen.node, seen.pods or ())
 
 
 def to_release(seen: Observation) -> tuple[AttachmentView, ...]:
     """Return the attachments that a fence has to see released: on its record, and not of pods that stay."""
-    newer = attached_since(seen)
+    newer = _came_since(seen.node)
     return tuple(
-        item for item in seen.attachments or () if item.volume not in seen.kept_volumes and item not in newer
+        item for item in seen.attachments or () if item.volume not in seen.kept_volumes and not newer(item)
     )
 
 
-def attached_since(seen: Observation) -> tuple[AttachmentView, ...]:
-    """Return the attachments that are newer than the fence: their pods never ran in the memory from before.
+def _came_since(node: NodeView) -> Callable[[PodView | AttachmentView], bool]:
+    """Return what says of a pod or an attachment that it is not on the record of the fence on a node.
 
-    A VolumeAttachment's name comes back with the volume, its UID does not.
+    What came later never ran in the memory from before. A VolumeAttachment's name comes back with its
+    volume, its UID does not. Without a record nothing is later; nor once the Node is gone with its taint.
     """
-    record = _record(seen)
-    if record is None or record.attachment_uids is None:
-        return ()
-    return tuple(item for item in seen.attachments or () if item.uid not in record.attachment_uids)
-
-
-def _record(seen: Observation) -> FenceMark | None:
-    """Return the mark that stands; None where all that is there counts, as it does once the Node is gone."""
-    node = seen.node
-    return node.mark if isinstance(node.mark, FenceMark) and node.fenced and not node.gone else None
+    mark = node.mark
+    if not isinstance(mark, FenceMark) or not node.fenced or node.gone:
+        return lambda _one: False
+    if mark.pod_uids is None or mark.attachment_uids is None:
+        return lambda _one: False
+    known = frozenset((*mark.pod_uids, *mark.attachment_uids))
+    return lambda one: one.uid not in known
 
 
 def on_record(mark: FenceMark, seen: Observation) -> FenceMark:

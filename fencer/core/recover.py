@@ -26,7 +26,7 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.old_memory import old_memory_alarm, sign_of_known_boot, sign_of_old_memory
-from fencer.core.pods import attached_since, given_away, pods_from_before, to_clear, to_release
+from fencer.core.pods import given_away, pods_from_before, to_clear, to_release
 from fencer.core.policy import AfterStop, Mode, Policy
 from fencer.core.proof import fresh, reads_off
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
@@ -234,10 +234,8 @@ def volumes_gone(subject: Subject, policy: Policy) -> Answer:
         seen = f"{len(left)} attached: {', '.join(attachment.volume for attachment in left[:3])}"
         seen = f"{seen}; pods that tolerate the taint may keep some: {unread}" if unread else seen
         return Objection(Verdict.RECOVERING, Reason.VOLUMES_REMAIN, seen, recheck_s=policy.poll_s)
-    kept, newer = len(subject.seen.kept_volumes), len(attached_since(subject.seen))
-    notes = ((kept, "of pods that tolerate the taint"), (newer, "attached since the fence"))
-    except_for = " and ".join(f"{number} {which}" for number, which in notes if number)
-    return Passed(f"none but {except_for}" if except_for else "none attached")
+    stay = len(subject.seen.attachments or ())
+    return Passed(f"none but {stay} of pods that stay or came after the fence" if stay else "none attached")
 
 
 def memory_is_back(subject: Subject, policy: Policy) -> Answer:

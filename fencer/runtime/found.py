@@ -12,7 +12,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from fencer.core.model import AttachmentView, NodeView, PodView
-from fencer.core.pods import bound_to_node, clearable, keeping_volumes
+from fencer.core.pods import bound_to_node, keeping_volumes, to_clear_on
 from fencer.core.policy import Policy
 from fencer.core.text import count
 from fencer.errors import ClusterError, ClusterUnreachable
@@ -150,7 +150,7 @@ class Finder:
     def _find(self, node: NodeView) -> Found:
         pods = tuple(self._api(partial(self._cluster.pods, node.name)))
         attachments = self._attached_to(node.name)
-        kept, unread = self._kept(pods, attachments)
+        kept, unread = self._kept(node, pods, attachments)
         return Found(self._clock.now_s(), pods, attachments, kept, unread)
 
     def _rest(self, scene: Scene, node: NodeView) -> None:
@@ -197,13 +197,13 @@ class Finder:
         return self._attachments.of(node)
 
     def _kept(
-        self, pods: Sequence[PodView], attachments: Sequence[AttachmentView]
+        self, node: NodeView, pods: Sequence[PodView], attachments: Sequence[AttachmentView]
     ) -> tuple[frozenset[str], str]:
         """Return the volumes of pods that a fence leaves where they are, or why they are not known."""
-        if not attachments or not all(map(bound_to_node, clearable(pods))):
+        if not attachments or not all(map(bound_to_node, to_clear_on(node, pods))):
             return frozenset(), ""  # there is something to clear: nobody asks for volumes yet
         kept: set[str] = set()
-        unknown = [pod for pod in keeping_volumes(pods) if pod.uid not in self._volumes]
+        unknown = [pod for pod in keeping_volumes(node, pods) if pod.uid not in self._volumes]
         try:
             for pod in unknown[:CLAIMS_A_LOOK]:
                 volumes = self._api(partial(self._cluster.volumes, pod))

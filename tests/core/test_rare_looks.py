@@ -15,6 +15,7 @@ from tests.core.build import (
     changed,
     fenced,
     in_state,
+    node,
     observation,
     returned,
 )
@@ -116,4 +117,4 @@ class TestPodsThatStay:
     )
     def test_which_pods_keep_their_volumes(self, facts, keeps):
         pod = replace(self.STAYS, **facts)
-        assert keeping_volumes((pod,)) == ((pod,) if keeps else ())
+        assert keeping_volumes(node(), (pod,)) == ((pod,) if keeps else ())
