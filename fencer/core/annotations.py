@@ -104,7 +104,9 @@ def write_mark(mark: FenceMark, seal: Seal) -> str:
         "reportedAt": mark.reported_utc,
     }
     # An agent of a version before these keys reads the rest as ever, as long as the schema is the same.
-    return _sealed(MARK, data | {key: value for key, value in more.items() if value not in (None, 0, "")}, seal)
+    return _sealed(
+        MARK, data | {key: value for key, value in more.items() if value not in (None, 0, "")}, seal
+    )
 
 
 def write_doubts(doubts: tuple[Doubt, ...], seal: Seal) -> str:

@@ -21,6 +21,7 @@ from fencer.core.maintenance import window_for
 from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState
 from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
 from fencer.core.requests import Progress, Request, Strategy
+from fencer.core.times import Moment
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.datacenter import ALIVE
@@ -244,7 +245,7 @@ class Truth:
                 self._breach(name, f"{how}, and since {now_s - since_s:.0f} s ago there is {annotation}")
         before = self._simulation.clock.utc_in(-ON_ITS_WAY_S)
         windows = (before, self._simulation.clock.utc())
-        if not begun and all(window_for(name, self._policy.maintenance, utc) for utc in windows):
+        if not begun and all(window_for(name, self._policy.maintenance, Moment(utc, utc)) for utc in windows):
             self._breach(name, f"{how}, and a maintenance window is open")
 
     def _hold_against_brake(self, name: str) -> None:
