@@ -89,10 +89,8 @@ class Truth:
         """Guest → its run that an agent ended by cutting its power."""
         self._back_s: dict[str, float] = {}
         """Guest → when its memory came to be, or came back."""
-        self._off_since_s: dict[str, float] = {}
-        """Guest → since when it is off."""
         self._lifted_s: dict[str, float] = {}
-        """Node → when an agent lifted its fence."""
+        """Node → when an agent lifted its fence, and cordoned it."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
         simulation.requests.on_answer.append(self._answered)
         for hypervisor in simulation.hypervisors.values():
@@ -232,24 +230,17 @@ class Truth:
             self._hold_against_others(name, "tainted", begun=False)
             self._hold_against_silence(name)
             self._hold_against_brake(name)
-        elif was.tainted and not now.tainted and self._ours.pop(name, None) is None:
+        elif was.tainted and not now.tainted and name not in self._ours:
             self._breach(name, "a taint is lifted that fencer did not set")
         elif was.tainted and not now.tainted:
-            self._lifted_s[name] = self._simulation.clock.now_s()
+            if now.cordoned and not was.cordoned:
+                self._lifted_s[name] = self._simulation.clock.now_s()
             self._hold_against_hands_off(name, "its fence is lifted", begun=True)
-            self._hold_against_death(name)
+            self._ours.pop(name)
         if was.cordoned and not now.cordoned and was.cordoner == "fencer":
             self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
-
-    def _hold_against_death(self, name: str) -> None:
-        """Nothing is lifted for a node whose guest has been off for longer than it may still be heard."""
-        guests = [guest for guest in self._simulation.world.guests.values() if guest.node == name]
-        off_s = [self._off_since_s.get(guest.name, math.inf) for guest in guests]
-        ago_s = self._simulation.clock.now_s() - max(off_s, default=math.inf)
-        if ago_s > HEARD_LATE_S:
-            self._breach(name, f"its fence is lifted, and its guest has been off for {ago_s:.0f} s")
 
     def _hold_against_haste(self, name: str) -> None:
         """After a fence a node stays cordoned until caches have settled."""
@@ -353,10 +344,6 @@ class Truth:
             self._paused_since_s.setdefault(guest.name, self._simulation.clock.now_s())
         else:
             self._paused_since_s.pop(guest.name, None)
-        if alive:
-            self._off_since_s.pop(guest.name, None)
-        else:
-            self._off_since_s.setdefault(guest.name, self._simulation.clock.now_s())
         if alive and not self._was_alive.get(guest.name, True):
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -17,7 +17,7 @@ ORDER = PowerOrder(NOW, "fencer@a", "lab/k8s-2 on lab1")
 
 
 def ago(seconds):
-    return f"{datetime(2026, 1, 1, 0, 10) - timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{datetime(2026, 1, 1, 0, 10, tzinfo=UTC) - timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}"
 
 
 @pytest.mark.parametrize(
