@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from fencer.core.policy import Mode
+from fencer.core.times import write_utc
 from fencer.errors import ClusterError
 from fencer.ports import Election, Reporter, Viewer
 from fencer.reporting.journal import JournalReporter
@@ -86,6 +87,7 @@ def world_of(ports: StagePorts, reporter: Reporter | None = None) -> World:
         election=_election(ports),
         requests=ports.requests,
         state=ports.state,
+        utc=lambda: write_utc(EPOCH + timedelta(seconds=ports.clock.now_s())),
     )
     if ports.journal is None:
         return world

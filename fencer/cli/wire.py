@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
@@ -42,6 +42,7 @@ from fencer.core.identity import Rules
 from fencer.core.model import Decision, Deed, NodeView
 from fencer.core.policy import Mode, Policy, Remediation
 from fencer.core.text import printable
+from fencer.core.times import write_utc
 from fencer.errors import ClusterNotFound, ClusterUnreachable, ConfigError, HypervisorProtocol
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.notify.receiver import Receiver
@@ -500,6 +501,7 @@ class Parts:
             election=election,
             requests=self.requests,
             state=self.state,
+            utc=lambda: write_utc(datetime.now(UTC)),
         )
 
 

@@ -143,7 +143,7 @@ def reservation(lease: Any, utc: str) -> tuple[str, str] | None:
 
     Args:
         lease: The object.
-        utc: The API server's clock, RFC 3339.
+        utc: The slower of the API server's clock and this machine's, RFC 3339.
 
     Source: github.com/medik8s/common pkg/lease/manager.go, `isValidLease`. That one believes no renewal of
     the future; it may be a clock that is ahead, so here it counts.

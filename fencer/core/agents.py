@@ -15,7 +15,7 @@ from typing import Any
 
 from fencer.core.policy import Mode, Policy
 from fencer.core.text import printable
-from fencer.core.times import parse_utc, seconds_between
+from fencer.core.times import MOST_APART_S, parse_utc, seconds_between
 from fencer.core.wire import dump_by_keys
 
 AGENT = "fencer.dev/agent-"
@@ -28,8 +28,6 @@ THERE_S = 30.0
 """From its last pass on an agent counts as there for so long: two of its records may be missing."""
 KEPT_S = 600.0
 """A record this old is taken off by whoever writes: its agent ended without taking it off."""
-SKEW_S = 60.0
-"""What is further in the future does not count: the API server's clock was set back since."""
 MOST_AGENTS, LONGEST = 64, 2048
 """So many records, of so many bytes: half of what an object may have of annotations.
 
@@ -79,7 +77,7 @@ class AgentRecord:
         Args:
             utc: The API server's clock.
         """
-        return -SKEW_S <= self.passed_ago_s(utc) <= THERE_S
+        return -MOST_APART_S <= self.passed_ago_s(utc) <= THERE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +183,7 @@ def _counts(text: str, utc: str) -> bool:
         if len(text.encode()) > LONGEST:
             return False
         passed_utc = json.loads(text)["passed"]
-        return -SKEW_S <= seconds_between(passed_utc, utc) < KEPT_S
+        return -MOST_APART_S <= seconds_between(passed_utc, utc) < KEPT_S
     except (ValueError, KeyError, TypeError, RecursionError):
         return False
 

@@ -34,7 +34,7 @@ def count(
 
     Args:
         nodes: Every node.
-        utc: The API server's clock.
+        utc: The slower of two clocks: a fence of the future counts as young (E26).
         deleted: Guests, by key, that were deleted, on record: somebody wanted that.
         fleet: All other sums.
     """

@@ -21,7 +21,7 @@ from fencer.core.policy import Mode, Policy
 from fencer.core.requests import RESERVATIONS
 from fencer.core.rung import Answer, EndOfLadder, Objection, Passed, Subject
 from fencer.core.text import age
-from fencer.core.times import age_between
+from fencer.core.times import Moment, age_between
 
 HANDED_OVER = "nvsentinel.nvidia.com/external-remediation"
 """A taint: this node was handed over to somebody, and is nobody else's meanwhile.
@@ -52,7 +52,7 @@ def wanted(observation: Observation) -> Answer:
             f"the node carries {node.excluded_by}",
             "that taken off",
         )
-    paused_why = pause.told(node.pause_note, observation.utc)
+    paused_why = pause.told(node.pause_note, observation.earliest_utc)
     if paused_why is not None:
         return Objection(
             Verdict.REFUSE,
@@ -72,7 +72,8 @@ def held(observation: Observation, policy: Policy) -> Answer:
     answer = wanted(observation)
     if isinstance(answer, Objection) or observation.intent is not Intent.WATCH:
         return answer
-    window = window_for(observation.node.name, policy.maintenance, observation.utc)
+    now = Moment(observation.earliest_utc, observation.latest_utc)
+    window = window_for(observation.node.name, policy.maintenance, now)
     if window is None:
         return answer
     return Objection(

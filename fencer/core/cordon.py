@@ -75,7 +75,7 @@ def cordon_for(
 
     Args:
         node: The node.
-        utc: The API server's clock.
+        utc: The faster of two clocks: the cordon lasts for so long from then on (E26).
         by: `DRAIN` or `HOOK`.
         run: Which drain: it must know its own cordon when it takes it off.
         shutdown: The node's guest is shut down next.

@@ -48,7 +48,7 @@ def survey(
         evidence: The newest reading of every guest.
         histories: Node, its guest's history and the guest's endpoint.
         policy: For what counts as silent.
-        utc: The API server's clock.
+        utc: The slower of two clocks: for how old a fence is.
         last_stop_age_s: Since when any agent last stopped a guest.
         paused_why: The pause annotation's text.
         stalled: Endpoints whose storage stalled a while ago.

@@ -14,7 +14,7 @@ from typing import Any
 
 from fencer.core.election import LeaseRecord
 from fencer.core.model import Unreadable
-from fencer.core.times import parse_utc, seconds_between
+from fencer.core.times import MOST_APART_S, Moment, parse_utc, seconds_between
 
 POWER = "fencer.dev/last-power"
 BRAKE = "fencer.dev/brake"
@@ -25,8 +25,8 @@ SLOT_S = 60.0
 its way. Source: kube-apiserver, ``--request-timeout``: 60 s."""
 FRESH_S = 10.0
 """A slot this young may be used: a taint that follows it is seen by all before the slot has ended."""
-SKEW_S = 60.0
-"""What is further in the future does not count: the API server's clock was set back since."""
+WHOLE_SECONDS_S = 2.0
+"""How far in the future a slot may lie that is used: times are whole seconds, and answers take a moment."""
 MOST_SLOTS = 2000
 """So many fit on a Lease: an object may have 262,144 bytes of annotations.
 
@@ -38,7 +38,7 @@ class PowerOrder:
     """The last order that ended a guest.
 
     Attributes:
-        at_utc: When it was about to be given, by the API server's clock.
+        at_utc: When it was about to be given, by the faster of two clocks.
         by: Which agent or person.
         guest: Whom, for people.
     """
@@ -55,31 +55,47 @@ class Ledger:
     Attributes:
         power: The last power order; None: none.
         slots: Slots of the brake (`fencer.core.brake.slots_for`) of nodes that are about to be tainted, or
-            were a moment ago: since when, by the API server's clock.
+            were a moment ago: since when, by the faster of two clocks.
     """
 
     power: PowerOrder | None = None
     slots: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
-    def at(self, utc: str) -> Ledger:
-        """Return it without the slots that no longer count."""
+    def at(self, now: Moment) -> Ledger:
+        """Return it without the slots that no longer count.
+
+        A slot is old by the slower clock only. What both clocks put further into the future than two of them
+        may be apart was written before a clock was set back (E26).
+        """
         young = {
-            uid: since for uid, since in self.slots.items() if -SKEW_S <= seconds_between(since, utc) < SLOT_S
+            uid: since
+            for uid, since in self.slots.items()
+            if _plausible(since, now) and seconds_between(since, now.earliest_utc) < SLOT_S
         }
         return replace(self, slots=young)
 
-    def has_slot(self, uid: str, utc: str) -> bool:
-        """Whether a node has a slot that lasts long enough to be used: reserved a moment ago."""
-        return uid in self.slots and -SKEW_S <= seconds_between(self.slots[uid], utc) < FRESH_S
+    def has_slot(self, uid: str, now: Moment) -> bool:
+        """Whether a node has a slot that lasts long enough to be used: reserved a moment ago.
 
-    def with_slot(self, uid: str, utc: str) -> Ledger:
+        It is fresh only if the faster clock says so; one that lies in the future is reserved again.
+        """
+        since = self.slots.get(uid)
+        return since is not None and -WHOLE_SECONDS_S <= seconds_between(since, now.latest_utc) < FRESH_S
+
+    def with_slot(self, uid: str, now: Moment) -> Ledger:
         """Return it with a slot for a node, and without those that no longer count."""
-        return replace(self, slots={**self.at(utc).slots, uid: utc})
+        return replace(self, slots={**self.at(now).slots, uid: now.latest_utc})
 
-    def power_age_s(self, utc: str) -> float | None:
-        """Return how long ago the last power order was; None: there was none that counts."""
-        ago_s = None if self.power is None else seconds_between(self.power.at_utc, utc)
-        return None if ago_s is None or ago_s < -SKEW_S else max(0.0, ago_s)
+    def power_age_s(self, now: Moment) -> float | None:
+        """Return how long ago the last power order was at least; None: there was none that counts."""
+        if self.power is None or not _plausible(self.power.at_utc, now):
+            return None
+        return max(0.0, seconds_between(self.power.at_utc, now.earliest_utc))
+
+
+def _plausible(at_utc: str, now: Moment) -> bool:
+    """Whether a time may have passed: it lies no further ahead than two clocks may be apart."""
+    return seconds_between(now.latest_utc, at_utc) <= MOST_APART_S
 
 
 def read_ledger(record: LeaseRecord) -> Ledger | Unreadable:

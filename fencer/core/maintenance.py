@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from fencer.core.times import parse_utc
+from fencer.core.times import Moment, parse_utc
 from fencer.core.wire import wire
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -135,27 +135,32 @@ def is_date(text: str) -> bool:
 
 
 @lru_cache(maxsize=16)
-def windows_at(windows: tuple[Window, ...], utc: str) -> tuple[Window, ...]:
-    """Return the windows that are open at a time, no matter for which nodes.
+def windows_at(windows: tuple[Window, ...], now: Moment) -> tuple[Window, ...]:
+    """Return the windows that are open by either of two clocks, no matter for which nodes.
 
     All nodes of a pass are judged at one time, so the answer is kept.
 
     Args:
         windows: All there are.
-        utc: The API server's clock, RFC 3339.
+        now: By two clocks: a window that one of them opens holds `watch` back (E26).
     """
-    return tuple(window for window in windows if window.until(utc) is not None)
+    return tuple(window for window in windows if until_utc(window, now))
 
 
-def window_for(node: str, windows: tuple[Window, ...], utc: str) -> Window | None:
-    """Return the first window that is open for a node at a time; None: none is."""
-    return next((window for window in windows_at(windows, utc) if window.means(node)), None)
+def window_for(node: str, windows: tuple[Window, ...], now: Moment) -> Window | None:
+    """Return the first window that is open for a node; None: none is. Arguments as `windows_at`."""
+    return next((window for window in windows_at(windows, now) if window.means(node)), None)
 
 
-def told(windows: tuple[Window, ...], utc: str) -> tuple[str, ...]:
-    """Say for people which windows are open, for which nodes, and until when; arguments as `windows_at`."""
+def until_utc(window: Window, now: Moment) -> str:
+    """Return when a window ends that is open by either clock; empty: it is open by none."""
+    return max(window.until_utc(now.earliest_utc), window.until_utc(now.latest_utc))
+
+
+def told(windows: tuple[Window, ...], now: Moment) -> tuple[str, ...]:
+    """List the windows that are open, for which nodes, and until when; arguments as `windows_at`."""
     return tuple(
         f"{window}: fencer begins nothing by itself on {', '.join(window.nodes) or 'any node'} until {until}"
         for window in windows
-        if (until := window.until_utc(utc))
+        if (until := until_utc(window, now))
     )

@@ -60,7 +60,7 @@ def settling(subject: Subject, policy: Policy, healthy: Ending) -> Ending:
         return healthy
     if not subject.node.unschedulable and policy.mode is not Mode.ARMED:
         return healthy  # only a note is left, for an agent that may write to tidy up
-    passed_s = seconds_between(cordon.since_utc, subject.seen.utc)
+    passed_s = seconds_between(cordon.since_utc, subject.seen.earliest_utc)
     if passed_s < policy.settle_s:
         left_s = policy.settle_s - passed_s
         return Ending(Verdict.RECOVERING, Reason.SETTLING, healthy.actions, left_s)
@@ -70,7 +70,7 @@ def settling(subject: Subject, policy: Policy, healthy: Ending) -> Ending:
 def _after_a_stop(subject: Subject, cordon: Cordon, healthy: Ending) -> Ending:
     """Uncordon a node that a hookscript had drained: it has booted since, or the stop did not come."""
     node = subject.node
-    stayed_s = seconds_between(cordon.since_utc, subject.seen.utc)
+    stayed_s = seconds_between(cordon.since_utc, subject.seen.earliest_utc)
     back = node.boot_id != cordon.boot_id or stayed_s >= STOP_DID_NOT_COME_S
     if not cordoned_by_drain(node) or not back:
         return healthy
@@ -291,7 +291,7 @@ def left_as(node: NodeView, utc: str) -> str | None:
 
     Args:
         node: The node; whoever stopped its guest has written that on it.
-        utc: The API server's clock.
+        utc: The slower of two clocks.
     """
     left, mark = node.left, node.mark
     ours = isinstance(mark, FenceMark) and node.fenced and node.claim == mark.incident

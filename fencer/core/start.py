@@ -79,7 +79,7 @@ def rested(subject: Subject, policy: Policy) -> Answer:
     cordon = subject.node.cordon
     if not cordoned_after_fence(subject.node) or not isinstance(cordon, Cordon):
         return Passed("no fence was lifted lately")
-    passed_s = seconds_between(cordon.since_utc, subject.seen.utc)
+    passed_s = seconds_between(cordon.since_utc, subject.seen.earliest_utc)
     if passed_s >= policy.settle_s:
         return Passed(f"the fence was lifted {age(passed_s)} ago")
     seen, left_s = f"the fence was lifted {age(max(0.0, passed_s))} ago", policy.settle_s - passed_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from fencer.core.text import age
@@ -66,11 +67,37 @@ def later(utc: str, ahead_s: float) -> str:
     return _shifted(utc, max(0.0, ahead_s))
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One moment by two clocks, the API server's and this machine's own (E26). RFC 3339.
+
+    Attributes:
+        earliest_utc: What the slower one shows.
+        latest_utc: What the faster one shows.
+    """
+
+    earliest_utc: str
+    latest_utc: str
+
+    @classmethod
+    def of(cls, utc: str, ahead_s: float) -> Moment:
+        """Return the moment in which one clock shows a time, and the other is ahead of it by so much."""
+        return cls(earlier(utc, ahead_s), later(utc, ahead_s))
+
+
 def _shifted(utc: str, seconds: float) -> str:
     """Return a time of so many whole seconds later."""
     if not int(seconds) or parse_utc(utc) == parse_utc(""):
         return utc
-    return f"{parse_utc(utc) + timedelta(seconds=int(seconds)):%Y-%m-%dT%H:%M:%SZ}"
+    try:
+        return write_utc(parse_utc(utc) + timedelta(seconds=int(seconds)))
+    except OverflowError:  # no clock shows such a time
+        return utc
+
+
+def write_utc(at: datetime) -> str:
+    """Return a time as the API server writes it: RFC 3339, in whole seconds."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def zone_of(at: datetime) -> str:

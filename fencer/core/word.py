@@ -14,7 +14,7 @@ from fencer.core.history import LEASE_DURATION_S
 from fencer.core.model import Evidence, FenceMark, Intent, Observation, PowerState, Proof
 from fencer.core.policy import Policy
 from fencer.core.proof import ran_elsewhere
-from fencer.core.times import age_between, seconds_between
+from fencer.core.times import MOST_APART_S, age_between, seconds_between
 
 ALIVE = frozenset({PowerState.RUNNING, PowerState.PAUSED, PowerState.SAVED, PowerState.STOPPING})
 """Readings that no word is accepted against, even if the closer look after them failed."""
@@ -82,9 +82,20 @@ def _recorded(observation: Observation) -> str | None:
         return None
     if mark.proof is not Proof.OPERATOR or mark.boot_id != node.boot_id:
         return None
-    if seconds_between(mark.fenced_at_utc, observation.utc) > WORD_LASTS_S:
+    if not _lasts(mark, observation):
         return None
     return f"recorded by {mark.by} {age_between(mark.fenced_at_utc, observation.utc)} ago"
+
+
+def _lasts(mark: FenceMark, observation: Observation) -> bool:
+    """Whether the word in a mark counts by the faster clock, and by the time that this agent has known of it.
+
+    A mark in the future would otherwise last as much longer as clocks are apart. One that lies further ahead
+    than two clocks may be apart has no age at all (E26).
+    """
+    age_s = seconds_between(mark.fenced_at_utc, observation.latest_utc)
+    known_s = 0.0 if observation.word.given_s is None else observation.now_s - observation.word.given_s
+    return age_s >= -MOST_APART_S and max(age_s, known_s) <= WORD_LASTS_S
 
 
 def nothing_known(evidence: Evidence | None) -> bool:

@@ -23,7 +23,7 @@ from fencer.core.model import (
     Uncordon,
 )
 from fencer.core.text import age, count, listing, of_limit, printable
-from fencer.core.times import seconds_between
+from fencer.core.times import MOST_APART_S, seconds_between
 from fencer.errors import ClusterDenied, ClusterError, FencerError
 from fencer.evicting.answers import unanswered, understand
 from fencer.evicting.evacuation import Evacuation
@@ -230,7 +230,7 @@ class NodeDrain:
                 return
             action = cordon_for(
                 observation.node,
-                observation.utc,
+                observation.latest_utc,
                 self._options.by,
                 self._run,
                 shutdown=self._options.shutdown,
@@ -252,17 +252,19 @@ class NodeDrain:
     def _other_drain(self, seen: Observation) -> str:
         """Say that a drain for another hook, perhaps another agent's, may still go on; empty: none does.
 
-        A hook's cordon does not say that its drain has ended; after the time that a drain may take it has.
+        A hook's cordon does not say that its drain has ended; after the time that a drain may take it has, by
+        the slower clock (E26).
         """
         cordon = passing_cordon(seen.node)
         if self._options.by != HOOK or cordon is None or cordon.by != HOOK or cordon.run == self._run:
             return ""
-        since_s = seconds_between(cordon.since_utc, seen.utc)
-        if cordon.boot_id != seen.node.boot_id or not 0.0 <= since_s < self._options.timeout_s:
+        since_s = seconds_between(cordon.since_utc, seen.earliest_utc)
+        ahead_s = seconds_between(seen.latest_utc, cordon.since_utc)
+        ended = since_s >= self._options.timeout_s or ahead_s > MOST_APART_S
+        if cordon.boot_id != seen.node.boot_id or ended:
             return ""
-        return (
-            f"a drain for another hook, run {printable(cordon.run)}, began {age(since_s)} ago, and may go on"
-        )
+        began = age(max(0.0, since_s))
+        return f"a drain for another hook, run {printable(cordon.run)}, began {began} ago, and may go on"
 
     def _found_cordoned(self, node: NodeView) -> None:
         self.cordoned = cordoned_by_drain(node)

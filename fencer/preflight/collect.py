@@ -19,6 +19,7 @@ from fencer.core.ledger import read_ledger
 from fencer.core.model import Evidence, GuestRef, Unreadable
 from fencer.core.policy import Remediation
 from fencer.core.rung import Subject
+from fencer.core.times import write_utc
 from fencer.errors import ClusterDenied, ClusterError, ClusterNotFound, FencerError, HypervisorUnreachable
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.ports import (
@@ -292,7 +293,8 @@ class _Collector:
         self, port: Cluster, told: ClusterFacts, endpoints: Mapping[str, EndpointInfo | FencerError]
     ) -> NodeFacts | ClusterError:
         """Look at all nodes once, and ask what only they can answer."""
-        world = World(port, self.hypervisors, self.asker, self.clock, self.reporter)
+        ports = (port, self.hypervisors, self.asker, self.clock, self.reporter)
+        world = World(*ports, utc=lambda: write_utc(self.builder.wall()))
         try:
             seen = Onlooker(world, self.config.policy, self.config.rules).look()
         except ClusterError as error:

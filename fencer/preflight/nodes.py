@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from fencer.core import pause
 from fencer.core.doubt import WORDS
-from fencer.core.maintenance import Window, told
+from fencer.core.maintenance import Window, told, until_utc
 from fencer.core.model import FenceMark, Observation, Unreadable
 from fencer.core.policy import Policy
 from fencer.core.text import age, count, listing
-from fencer.core.times import seconds_between
+from fencer.core.times import Moment, seconds_between
 from fencer.errors import ClusterError, ClusterUnreachable
 from fencer.preflight.facts import NodeFacts
 from fencer.preflight.finding import Finding, Level
@@ -32,7 +32,11 @@ def judge(policy: Policy, nodes: NodeFacts) -> Iterator[Finding]:
         yield Finding("unreadable", about, Level.WARN, "; ".join(scene.malformed))
     yield from _notes(observations, scene.utc)
     yield from _kept_off(observations, scene)
-    yield from _maintenance(policy.maintenance, [one.node.name for one in observations], scene.utc)
+    yield from _maintenance(
+        policy.maintenance,
+        [one.node.name for one in observations],
+        Moment(scene.earliest_utc, scene.latest_utc),
+    )
     brake = policy.brake_at(len(observations))
     yield Finding("brake", f"at {count(brake, 'fence')} of {count(len(observations), 'node')}")
 
@@ -90,7 +94,7 @@ def _kept_off(observations: Sequence[Observation], scene: Scene) -> Iterator[Fin
         text = f"fencing is paused: {scene.paused_why}"
         tries = ("fencer resume",)
         yield Finding("pause", "all nodes", Level.WARN, text, tries, idle="fencing is paused")
-    for name, why in _paused(observations, scene.utc):
+    for name, why in _paused(observations, scene.earliest_utc):
         text, tries = f"fencing is paused: {why}", (f"fencer resume {name}",)
         yield Finding("pause", name, Level.WARN, text, tries, idle="fencing of some nodes is paused")
     excluded = [one.node.name for one in observations if one.node.excluded]
@@ -99,7 +103,7 @@ def _kept_off(observations: Sequence[Observation], scene: Scene) -> Iterator[Fin
         yield Finding("excluded", about, Level.NOTE, f"by annotation or label: {listing(excluded)}")
 
 
-def _maintenance(windows: Sequence[Window], names: Sequence[str], utc: str) -> Iterator[Finding]:
+def _maintenance(windows: Sequence[Window], names: Sequence[str], now: Moment) -> Iterator[Finding]:
     """Tell which windows are open, and which never mean a node: theirs may be misspelt."""
     for window in windows:
         about = ", ".join(window.nodes) or "all nodes"
@@ -109,6 +113,6 @@ def _maintenance(windows: Sequence[Window], names: Sequence[str], utc: str) -> I
             yield Finding("maintenance", about, Level.WARN, text, (f"names such as {listing(names, 5)}",))
             continue
         which = "" if len(meant) == len(names) else " for some nodes"
-        idle = f"a maintenance window is open{which} until {window.until_utc(utc)}"
-        for text in told((window,), utc):
+        idle = f"a maintenance window is open{which} until {until_utc(window, now)}"
+        for text in told((window,), now):
             yield Finding("maintenance", about, Level.NOTE, text, idle=idle)

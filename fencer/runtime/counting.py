@@ -21,6 +21,7 @@ from fencer.core.fleet import (
 from fencer.core.history import aged, unasked
 from fencer.core.model import Action, Fleet, GuestHistory, NodeView, PowerState, TaintNode
 from fencer.core.policy import Policy
+from fencer.core.times import Moment
 from fencer.runtime.index import Index
 from fencer.runtime.leases import Leases
 from fencer.runtime.memory import Scene
@@ -57,26 +58,26 @@ class Counting:
     def fleet(self, scene: Scene) -> Fleet:
         """Sum up the scene, once per change."""
         if scene.fleet is None:
-            now_s = self._world.clock.now_s()
+            now_s, now = self._world.clock.now_s(), Moment(scene.earliest_utc, scene.latest_utc)
             self._memory.stalls |= dict.fromkeys(stalls(scene.evidence.values()), now_s)
             fleet = survey(
                 scene.nodes.values(),
                 scene.evidence.values(),
                 self._histories(scene),
                 self._policy,
-                scene.utc,
-                self._last_stop_age_s(scene.utc, now_s),
+                now.earliest_utc,
+                self._last_stop_age_s(now, now_s),
                 scene.paused_why,
                 frozenset(name for name, s in self._memory.stalls.items() if now_s - s < STALL_REMEMBERED_S),
             )
             members = [node for node in scene.nodes.values() if node.control_plane]
             without = quorum_without(members, self._policy, not_running(scene, members))
-            scene.fleet = replace(with_slots(fleet, self._ledger.slots(scene.utc)), quorum_without=without)
+            scene.fleet = replace(with_slots(fleet, self._ledger.slots(now)), quorum_without=without)
         return scene.fleet
 
-    def _last_stop_age_s(self, utc: str, now_s: float) -> float | None:
+    def _last_stop_age_s(self, now: Moment, now_s: float) -> float | None:
         """Return how long ago any agent last stopped a guest, as far as this one knows."""
-        own_s, shared_s = self._memory.last_stop_s, self._ledger.power_age_s(utc)
+        own_s, shared_s = self._memory.last_stop_s, self._ledger.power_age_s(now)
         ages_s = [
             age_s for age_s in (None if own_s is None else now_s - own_s, shared_s) if age_s is not None
         ]
@@ -102,7 +103,7 @@ class Counting:
         """List the nodes, and read the leases that something depends on."""
         began_s = self._world.clock.now_s()
         listed = self._api(self._world.cluster.list_nodes, COUNTING)
-        self._ledger.look(listed.utc)
+        self._ledger.look(Moment.of(listed.utc, self._world.apart_s(listed.utc)))
         views = [self._leases.newest(view) for view in listed.views]
         known = {node.uid for node in scene.nodes.values()}
         directory = scene.directory
@@ -111,14 +112,16 @@ class Counting:
         asked = self._leases.in_question(views, scene.evidence, directory)
         nodes, beats = self._leases.read(views, asked | {name})
         scene.nodes, scene.directory = scene.nodes | nodes, directory
-        scene.pause_note, scene.utc, scene.fleet = beats.paused_why, beats.utc, None
+        scene.pause_note, scene.fleet = beats.paused_why, None
+        scene.utc, scene.apart_s = beats.utc, self._world.apart_s(beats.utc)
         scene.counted_s, self._counted = began_s, scene
 
     def _take_told(self, scene: Scene) -> None:
         """Take into account what was told since the nodes were counted. Whether fencing is paused is read."""
         pause = self._api(self._world.cluster.pause, COUNTING)
+        apart_s = self._world.apart_s(pause.utc)
         self._take_newer(scene, self._api(self._world.cluster.nodes, COUNTING).views)
-        scene.pause_note, scene.utc = pause.why, pause.utc
+        scene.pause_note, scene.utc, scene.apart_s = pause.why, pause.utc, apart_s
 
     def _take_newer(self, scene: Scene, views: Collection[NodeView]) -> None:
         scene.fleet, now_s = None, self._world.clock.now_s()

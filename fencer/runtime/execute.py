@@ -50,6 +50,7 @@ from fencer.core.model import (
 )
 from fencer.core.pods import clearable, to_release
 from fencer.core.policy import SEEMS_KILLED_S, Policy
+from fencer.core.times import Moment
 from fencer.errors import (
     ClusterConflict,
     ClusterError,
@@ -322,18 +323,18 @@ class Executor:
             ClusterConflict: others have used them up meanwhile.
             ClusterError: that could not be told.
         """
-        fleet, node, utc = observation.fleet, observation.node, observation.utc
+        fleet, node, now = observation.fleet, observation.node, _moment(observation)
         by_word = observation.word.over_brake_why is not None
 
         mine = brake.slots_for(node, observation.evidence)
 
         def fits(slot: str, ledger: Ledger) -> bool:
-            slots = ledger.at(utc).slots
+            slots = ledger.at(now).slots
             if slot in mine:
                 return by_word or brake.fits(fleet, self._policy, node, observation.evidence, slots)
             return brake.fits(fleet, self._policy, replace(node, uid=slot), None, slots)
 
-        self._ledger.reserve(mine, utc, fits, self._memory.due)
+        self._ledger.reserve(mine, now, fits, self._memory.due)
 
     def _take_window(self, observation: Observation, guest: GuestRef) -> Callable[[], None]:
         """Note a power order before it is given: all agents wait for the window then.
@@ -345,24 +346,24 @@ class Executor:
             ClusterConflict: another agent has just given one.
             ClusterError: that could not be told.
         """
-        memory, window_s = self._memory, self._policy.power_window_s
-        order = PowerOrder(observation.utc, observation.by, str(guest))
+        memory, window_s, now = self._memory, self._policy.power_window_s, _moment(observation)
+        order = PowerOrder(now.latest_utc, observation.by, str(guest))
         known_s = observation.fleet.last_stop_age_s
         waits = known_s is None or known_s >= window_s  # else it was decided to go on all the same
 
         def fits(ledger: Ledger) -> bool:
-            ago_s = ledger.power_age_s(observation.utc)
+            ago_s = self._ledger.power_age_on(ledger, now)
             return not waits or ago_s is None or ago_s >= window_s
 
         by_hand = observation.intent is not Intent.WATCH
-        before = self._ledger.take_window(order, fits, by_hand=by_hand)
+        before = self._ledger.take_window(order, now, fits, by_hand=by_hand)
         last_s, memory.last_stop_s = memory.last_stop_s, (taken_s := self._world.clock.now_s())
 
         def give_back() -> None:
             if memory.last_stop_s == taken_s:
                 memory.last_stop_s = last_s
             with suppress(ClusterError):  # then the next one waits
-                self._ledger.give_back_window(order, before)
+                self._ledger.give_back_window(order, before, now)
 
         return give_back
 
@@ -371,7 +372,7 @@ class Executor:
         guest, port = action.guest, self._world.hypervisors[action.guest.endpoint]
         left = observation.node.left if observation.intent is Intent.WATCH else None
         if left is not None:
-            left = replace(left, starts=left.starts + 1, started_utc=observation.utc)
+            left = replace(left, starts=left.starts + 1, started_utc=observation.latest_utc)
             self._api(lambda: self._note_claim(observation, observation.node, left))
         try:
             self._order(
@@ -499,6 +500,10 @@ class Executor:
     def _remember_asking(self, observation: Observation) -> None:
         node = observation.node
         self._memory.asked[node.uid, node.boot_id] = self._world.clock.now_s()
+
+
+def _moment(seen: Observation) -> Moment:
+    return Moment(seen.earliest_utc, seen.latest_utc)
 
 
 def _lane(

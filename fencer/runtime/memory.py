@@ -9,6 +9,7 @@ from fencer.core.history import LeaseTrack
 from fencer.core.identity import Directory
 from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, Judged, NodeView
 from fencer.core.requests import Request
+from fencer.core.times import earlier, later
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Memory:
         not_found: What was read of guests, by key, that their endpoint did not know when it was asked for
             them, and has not named since, while it answers. A guest that is missing from a sweep says less.
         calm: By the name of the node, and only while it is known which guest each node may be.
+        words: Nodes, by UID, that carry a mark by an operator's word: its incident, and since when this agent
+            has known of it.
         pursued: Nodes, by UID, that are being pursued now, with the endpoint of each: what is read of them
             meanwhile is left to that.
     """
@@ -69,6 +72,7 @@ class Memory:
     running: dict[tuple[str, str, str], GuestRef] = field(default_factory=dict)
     not_found: dict[tuple[str, str, str], Evidence] = field(default_factory=dict)
     calm: dict[str, Calm] = field(default_factory=dict)
+    words: dict[str, tuple[str, float]] = field(default_factory=dict)
     pursued: dict[str, str] = field(default_factory=dict)
 
 
@@ -96,6 +100,7 @@ class Scene:
         views: Nodes as they were told from afar, by name.
         calm: What was decided before about nodes of which everything is as it was, by name.
         counted_s: When the nodes were last counted again: when that began.
+        apart_s: How far this machine's clock was ahead of `utc` when that came, in seconds.
     """
 
     nodes: dict[str, NodeView]
@@ -117,8 +122,19 @@ class Scene:
     views: dict[str, NodeView] = field(default_factory=dict)
     calm: dict[str, Judged] = field(default_factory=dict)
     counted_s: float = float("-inf")
+    apart_s: float = 0.0
+
+    @property
+    def earliest_utc(self) -> str:
+        """The slower of both clocks; see `fencer.core.model.Observation.earliest_utc`."""
+        return earlier(self.utc, self.apart_s)
+
+    @property
+    def latest_utc(self) -> str:
+        """The faster of both clocks; see `fencer.core.model.Observation.latest_utc`."""
+        return later(self.utc, self.apart_s)
 
     @property
     def paused_why(self) -> str | None:
         """Why fencing is paused for the whole cluster, and until when, for people; None: it is not."""
-        return pause.told(self.pause_note, self.utc)
+        return pause.told(self.pause_note, self.earliest_utc)

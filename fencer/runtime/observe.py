@@ -21,6 +21,7 @@ from fencer.core.model import (
     Binding,
     Candidate,
     Evidence,
+    FenceMark,
     GuestHistory,
     GuestRef,
     Intent,
@@ -29,6 +30,7 @@ from fencer.core.model import (
     Note,
     Observation,
     PowerState,
+    Proof,
     StopFailed,
     Verdict,
     Word,
@@ -36,6 +38,7 @@ from fencer.core.model import (
 from fencer.core.policy import Mode, Policy
 from fencer.core.recover import left_as
 from fencer.core.requests import NO_CALL
+from fencer.core.times import Moment, earlier
 from fencer.errors import ClusterNotFound, FencerError
 from fencer.ports import Fact
 from fencer.runtime.counting import Counting
@@ -213,7 +216,7 @@ class Observer:
         calm = self._calm(views, readings, calls) if sparing else {}
         asked = self._leases.in_question(views, readings, directory, calm, calls) if sparing else None
         nodes, beats = self._leases.read(views, asked, calm)
-        now_s = self._world.clock.now_s()
+        apart_s, now_s = self._world.apart_s(beats.utc), self._world.clock.now_s()
         self._memory.not_found = {
             key: reading
             for key, reading in self._memory.not_found.items()
@@ -228,10 +231,11 @@ class Observer:
             utc=beats.utc,
             now_s=now_s,
             pause_note=beats.paused_why,
-            windows=told(self._policy.maintenance, beats.utc),
+            windows=told(self._policy.maintenance, Moment.of(beats.utc, apart_s)),
             lost=self._reader.lost(sweeps),
             requests=self._calls.requests,
             since_last_s=max(0.0, self._looks_s[1] - self._seen_since_s),
+            apart_s=apart_s,
             views={view.name: view for view in views},
         )
         hands_off = (scene.paused_why, scene.windows)
@@ -302,6 +306,7 @@ class Observer:
             intent=intent,
             now_s=scene.now_s,
             utc=scene.utc,
+            apart_s=scene.apart_s,
             rivals=self._rivals(scene, node),
             claimed_by=self._claimed_by(scene, node),
             bound_reading=self._bound_reading(scene, node, candidates),
@@ -313,7 +318,7 @@ class Observer:
             killed=self._memory.killed.get(candidates[0].guest.key) if candidates else None,
             stop_failed=self._stop_failed(candidates, scene.now_s),
             fenced_guest=self._reader.fenced_from_afar(scene, node, candidates),
-            stopped_as=self._stopped_as(node, scene.utc),
+            stopped_as=self._stopped_as(node, scene.earliest_utc),
             tenure=self._tenure(candidates),
             call=self._calls.of(node.name),
             asked_s=self._asked_s(node, scene.now_s),
@@ -322,7 +327,7 @@ class Observer:
             attachments=found.attachments if found else None,
             kept_volumes=found.kept_volumes if found else frozenset(),
             kept_unread=found.kept_unread if found else "",
-            word=word or Word(),
+            word=word or self._word_in_mark(node, scene.now_s),
             **self._noted(node, intent, scene.now_s),
         )
 
@@ -346,6 +351,7 @@ class Observer:
         self._calls.look_again()  # first: what is read of the guest grows old
         guest, evidence, error = self._read_first(scene, before)
         fact = self._fact(before.node)
+        apart_s = self._world.apart_s(fact.utc)
         found = self._finder.look(scene, fact.node)
         now_s = self._world.clock.now_s()
         node = self._leases.live(fact)
@@ -371,6 +377,7 @@ class Observer:
             fleet=self.counting.fleet(scene),
             now_s=now_s,
             utc=fact.utc,
+            apart_s=apart_s,
             pods=found.pods,
             attachments=found.attachments,
             kept_volumes=found.kept_volumes,
@@ -378,7 +385,7 @@ class Observer:
             killed=None if key is None else self._memory.killed.get(key),
             stop_failed=self._stop_failed(candidates, now_s),
             fenced_guest=self._reader.read_fenced(scene, node, candidates),
-            stopped_as=self._stopped_as(node, fact.utc),
+            stopped_as=self._stopped_as(node, earlier(fact.utc, apart_s)),
             tenure=self._tenure(candidates),
             call=self._calls.of(node.name),
             asked_s=self._asked_s(node, now_s),
@@ -412,6 +419,7 @@ class Observer:
             tenure=self._tenure(observation.candidates),
             now_s=now_s,
             utc=scene.utc,
+            apart_s=scene.apart_s,
             **self._noted(node, observation.intent, now_s),
         )
 
@@ -543,6 +551,15 @@ class Observer:
         """Return in which incarnation an agent's own stop has left the guest, unless it has run since."""
         return None if self._memory.ran_since.get(node.uid) == node.claim else left_as(node, utc)
 
+    def _word_in_mark(self, node: NodeView, now_s: float) -> Word:
+        """Return since when this agent has known of the operator's word in a mark, if there is one (O4)."""
+        mark, words = node.mark, self._memory.words
+        if not isinstance(mark, FenceMark) or mark.proof is not Proof.OPERATOR:
+            return Word()
+        if node.uid not in words or words[node.uid][0] != mark.incident:
+            words[node.uid] = (mark.incident, now_s)
+        return Word(given_s=words[node.uid][1])
+
     def _tenure(self, candidates: tuple[Candidate, ...]) -> Tenure | None:
         election = self._world.election
         return election.tenure(candidates[0].guest.endpoint) if election and candidates else None
@@ -585,7 +602,7 @@ class Observer:
         uids |= memory.pursued.keys()
         memories: tuple[dict[str, Any], ...] = (
             *(memory.leases, memory.guests, memory.looked, memory.live),
-            memory.ran_since,
+            *(memory.ran_since, memory.words),
         )
         for known in memories:
             for forgotten in known.keys() - uids:

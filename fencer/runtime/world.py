@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from fencer.core.model import Decision, Deed, Observation
+from fencer.core.times import apart_s
 from fencer.ports import (
     Asker,
     Clock,
@@ -53,6 +54,7 @@ class World:
         election: What this agent is to each hypervisor; None: no other agent is thought of.
         requests: What other controllers of the cluster ask of fencer; None: nobody is heard here.
         state: Keeps what was seen over restarts; None: it is lost with the process.
+        utc: Reads this machine's clock, RFC 3339; None: the API server's alone counts.
     """
 
     cluster: Cluster
@@ -68,3 +70,12 @@ class World:
     election: Election | None = None
     requests: Requests | None = None
     state: StateStore | None = None
+    utc: Callable[[], str] | None = None
+
+    def apart_s(self, utc: str) -> float:
+        """Return how far this machine's clock is ahead of the API server's (E26).
+
+        Args:
+            utc: The API server's clock, in an answer that has just come.
+        """
+        return apart_s(utc, "" if self.utc is None else self.utc())

@@ -37,6 +37,7 @@ from fencer.simulation.faults import Fault, What
 from fencer.simulation.renamed import Renamed
 from fencer.simulation.reporter import StageReporter
 from fencer.simulation.scenario import Scenario, Watcher
+from fencer.simulation.skew import Balancer, SkewedCluster, SkewedLeases
 from fencer.simulation.summary import CommandSummary
 from fencer.simulation.truth import Truth
 
@@ -314,6 +315,8 @@ class Crew:
         holder = str(Holder(name, "simulated", str(self._lives)))
         watched, hypervisors = self._truth.ports(holder if watches else "", by_hand=not watches)
         cluster: object = watched
+        if self._scenario.clocks:
+            cluster = SkewedCluster(cluster, self._balancer(name))
         chance = None
         if self._scenario.interleaved:
             chance = self._chances.setdefault(name, Random(f"{simulation.seed} {name}"))  # noqa: S311 - repeatable
@@ -351,11 +354,19 @@ class Crew:
 
     def _leases_of(self, name: str, process: Process) -> LeaseStore:
         """Return the Leases, far away: what is written is on its way for a while, and so is the answer."""
-        leases = self._simulation.leases
+        leases: LeaseStore = self._simulation.leases
+        if self._scenario.clocks:
+            leases = SkewedLeases(leases, self._balancer(f"{name}, leases"))
         if not self._scenario.interleaved:
             return leases
         chance = self._chances.setdefault(f"{name}, leases", Random(f"{self._simulation.seed} {name} leases"))  # noqa: S311 - repeatable
         return _FarLeases(leases, self._simulation, process, chance)
+
+    def _balancer(self, name: str) -> Balancer:
+        """Return what picks the API server for each answer to one agent, by a chance of its own."""
+        key, seed = f"{name}, servers", self._simulation.seed
+        chance = self._chances.setdefault(key, Random(f"{seed} {key}"))  # noqa: S311 - repeatable
+        return Balancer(self._scenario.clocks, self._simulation.timeline, chance)
 
     def _beside(self, process: Process) -> Beside:
         simulation = self._simulation

@@ -50,6 +50,25 @@ class Watcher:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerClock:
+    """The clock of one API server.
+
+    Attributes:
+        ahead_s: How far it is ahead of the true time, in seconds; negative: behind.
+        set_at_s: When it is set, in seconds since the story began.
+        then_ahead_s: How far it is ahead after that.
+    """
+
+    ahead_s: float = 0.0
+    set_at_s: float = math.inf
+    then_ahead_s: float = 0.0
+
+    def ahead_at(self, at_s: float) -> float:
+        """Return how far it is ahead at a time of the story."""
+        return self.ahead_s if at_s < self.set_at_s else self.then_ahead_s
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """One story.
 
@@ -77,6 +96,8 @@ class Scenario:
         done: What people type that is expected to be done, in order; anything else is expected to be refused.
         interleaved: Calls take effect anywhere within the time that their answers take, so that whatever one
             agent does happens in the midst of what the others do.
+        clocks: Of the API servers, behind one address: each answer to an agent comes from one of them. Empty:
+            one, and it is right. Agents' own clocks are right.
     """
 
     name: str
@@ -100,6 +121,7 @@ class Scenario:
     budgets: Mapping[str, int] = field(default_factory=dict)
     done: tuple[str, ...] = ()
     interleaved: bool = False
+    clocks: tuple[ServerClock, ...] = ()
 
     @property
     def commands_only(self) -> bool:

@@ -21,6 +21,7 @@ from fencer.core.maintenance import window_for
 from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState
 from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
 from fencer.core.requests import Progress, Request, Strategy
+from fencer.core.times import Moment
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.datacenter import ALIVE
@@ -88,6 +89,8 @@ class Truth:
         """Guest → its run that an agent ended by cutting its power."""
         self._back_s: dict[str, float] = {}
         """Guest → when its memory came to be, or came back."""
+        self._lifted_s: dict[str, float] = {}
+        """Node → when an agent lifted its fence, and cordoned it."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
         simulation.requests.on_answer.append(self._answered)
         for hypervisor in simulation.hypervisors.values():
@@ -227,12 +230,23 @@ class Truth:
             self._hold_against_others(name, "tainted", begun=False)
             self._hold_against_silence(name)
             self._hold_against_brake(name)
-        elif was.tainted and not now.tainted and self._ours.pop(name, None) is None:
+        elif was.tainted and not now.tainted and name not in self._ours:
             self._breach(name, "a taint is lifted that fencer did not set")
         elif was.tainted and not now.tainted:
+            if now.cordoned and not was.cordoned:
+                self._lifted_s[name] = self._simulation.clock.now_s()
             self._hold_against_hands_off(name, "its fence is lifted", begun=True)
+            self._ours.pop(name)
+        if was.cordoned and not now.cordoned and was.cordoner == "fencer":
+            self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
+
+    def _hold_against_haste(self, name: str) -> None:
+        """After a fence a node stays cordoned until caches have settled."""
+        ago_s = self._simulation.clock.now_s() - self._lifted_s.pop(name, -math.inf)
+        if ago_s < self._policy.settle_s - WHOLE_SECONDS_S:
+            self._breach(name, f"its cordon is lifted {ago_s:.1f} s after its fence")
 
     def _hold_against_hands_off(self, name: str, how: str, *, begun: bool) -> None:
         """While people keep fencer's hands off, nothing is done; and in a window nothing is begun."""
@@ -244,7 +258,7 @@ class Truth:
                 self._breach(name, f"{how}, and since {now_s - since_s:.0f} s ago there is {annotation}")
         before = self._simulation.clock.utc_in(-ON_ITS_WAY_S)
         windows = (before, self._simulation.clock.utc())
-        if not begun and all(window_for(name, self._policy.maintenance, utc) for utc in windows):
+        if not begun and all(window_for(name, self._policy.maintenance, Moment(utc, utc)) for utc in windows):
             self._breach(name, f"{how}, and a maintenance window is open")
 
     def _hold_against_brake(self, name: str) -> None:

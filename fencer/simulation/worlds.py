@@ -20,7 +20,7 @@ from fencer.simulation.blips import blips
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
 from fencer.simulation.requests import HealthCheck
-from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
+from fencer.simulation.scenario import CLUSTER, Scenario, ServerClock, Watcher
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
 
 WORKING = (3, 3, 3, 4, 5, 8)
@@ -76,6 +76,11 @@ DISK_SHARE = 0.1
 """In so many worlds the disk of an agent hangs for a while."""
 HELD_SHARE = 0.4
 """In so many worlds something holds fencer back for a while, amid all that happens."""
+CLOCKS_SHARE = 0.25
+"""In so many worlds several API servers answer, and their clocks differ."""
+SKEWED_S = (0.0, 2.0, 30.0, 120.0, 300.0, 590.0)
+"""How far a clock is ahead, or behind: less than the ten minutes that fencer errs to the safe side for, by
+what answers take (docs/design.md, E26)."""
 FREED = frozenset({What.FENCING_RESUMED, What.NODE_RESUMED, What.NODE_INCLUDED, What.AGENT_ARMED})
 """From then on nothing holds fencer back."""
 FIRST_MINUTE_S = 47.0
@@ -117,6 +122,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
         workloads=lambda: _workloads(*sizes),
         health_check=_health_check(seed),
         interleaved=True,
+        clocks=_clocks(seed, script),
     )
 
 
@@ -204,6 +210,26 @@ def _slow_disk(seed: int, script: Sequence[Fault]) -> Sequence[Fault]:
         return ()
     at_s, for_s = max(0.0, began_s + chance.uniform(-10.0, 120.0)), chance.choice((0.5, 15.0, 300.0))
     return (Fault(at_s, What.DISK_HANGS, "fencer-1", "the disk under its journal hangs", for_s=for_s),)
+
+
+def _clocks(seed: int, script: Sequence[Fault]) -> tuple[ServerClock, ...]:
+    """Draw how far the clocks of the API servers are from the true time, by a chance of its own.
+
+    One may be set while much is going on. That no other world changes by it, nor where API servers agree.
+    """
+    chance = Random(f"{seed} clocks")  # noqa: S311 - chance that can be repeated is the point
+    if chance.random() >= CLOCKS_SHARE:
+        return ()
+    began_s = next((fault.at_s for fault in script if fault.death), 30.0)
+
+    def ahead_s() -> float:
+        return chance.choice(SKEWED_S) * chance.choice((-1.0, 1.0))
+
+    clocks = [ServerClock(ahead_s()) for _ in range(chance.choice((1, 2, 2, 3)))]
+    if chance.random() < 0.5:  # noqa: PLR2004 - half of them
+        set_at_s = max(1.0, began_s + chance.uniform(-20.0, 200.0))
+        clocks[0] = replace(clocks[0], set_at_s=set_at_s, then_ahead_s=ahead_s())
+    return tuple(clocks)
 
 
 def _held(

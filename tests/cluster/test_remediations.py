@@ -251,7 +251,7 @@ LEASE = {
         ("machine-k8s-3", {}, False),
     ],
 )
-def test_a_lease_is_held_while_it_lasts_by_the_servers_clock(name, spec, held):
+def test_a_lease_is_held_while_it_lasts(name, spec, held):
     lease = {"metadata": {"name": name}, "spec": {**LEASE, **spec}}
     assert reservation(lease, UTC) == (("k8s-3", "NodeHealthCheck-workers") if held else None)
 

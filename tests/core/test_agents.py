@@ -43,10 +43,10 @@ def test_what_an_agent_writes_is_read_again_and_other_annotations_stay():
 
 @pytest.mark.parametrize(
     ("age_s", "there"),
-    [(0, True), (30, True), (31, False), (-60, True), (-61, False)],
+    [(0, True), (30, True), (31, False), (-600, True), (-601, False)],
 )
 def test_an_agent_is_there_for_half_a_minute_after_its_last_pass(age_s, there):
-    utc = later(age_s) if age_s >= 0 else {-60: "2026-11-20T10:40:00Z", -61: "2026-11-20T10:39:59Z"}[age_s]
+    utc = later(age_s) if age_s >= 0 else {-600: "2026-11-20T10:31:00Z", -601: "2026-11-20T10:30:59Z"}[age_s]
     assert MINE.is_there(utc) is there
     assert bool(read_agents(written({}, MINE, utc)).there(utc)) is there
 
@@ -76,9 +76,9 @@ def test_the_agent_with_the_latest_pass_comes_first():
     assert [agent.instance for agent in read_agents(notes).agents] == ["a", "b", "1f0c2d3e"]
 
 
-@pytest.mark.parametrize(("age_s", "stays"), [(599, True), (600, False), (-60, True), (-61, False)])
+@pytest.mark.parametrize(("age_s", "stays"), [(599, True), (600, False), (-600, True), (-601, False)])
 def test_a_record_is_deleted_ten_minutes_after_its_agents_last_pass(age_s, stays):
-    utc = later(age_s) if age_s >= 0 else {-60: "2026-11-20T10:40:00Z", -61: "2026-11-20T10:39:59Z"}[age_s]
+    utc = later(age_s) if age_s >= 0 else {-600: "2026-11-20T10:31:00Z", -601: "2026-11-20T10:30:59Z"}[age_s]
     notes = written({AGENT + "0ld": json.dumps({"passed": AT})}, MINE, utc)
     assert (AGENT + "0ld" in notes) is stays
 

@@ -1,6 +1,6 @@
 """Maintenance windows: when one is open, by whatever its clock does, and whom it keeps from what."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,10 +10,16 @@ from hypothesis import strategies as st
 from fencer.core.decide import decide
 from fencer.core.maintenance import Window, told, window_for, windows_at
 from fencer.core.model import Intent, Reason, Verdict
+from fencer.core.times import Moment, seconds_between
 from tests.core.build import ARMED, observation
 
 NIGHT = Window("22:00", "02:00", "Europe/Berlin", ("sat",))
 """Over midnight; in winter 21:00 to 01:00 UTC. 2026-11-28 is a Saturday."""
+
+
+def at(utc):
+    """A moment in which both clocks agree."""
+    return Moment(utc, utc)
 
 
 def opened(window, utc):
@@ -41,7 +47,7 @@ def opened(window, utc):
 )
 def test_it_is_open_from_its_beginning_to_before_its_end_on_the_days_it_begins(window, utc, is_open):
     assert opened(window, utc) is is_open
-    assert windows_at((window,), utc) == ((window,) if is_open else ())
+    assert windows_at((window,), at(utc)) == ((window,) if is_open else ())
 
 
 @pytest.mark.parametrize(
@@ -135,21 +141,40 @@ SOME = Window("00:00", "24:00", "UTC", nodes=("k8s-[23]", "db-*"), why="new disk
 def test_it_is_for_the_nodes_that_its_patterns_name():
     assert [name for name in ("k8s-1", "k8s-2", "db-7", "web") if SOME.means(name)] == ["k8s-2", "db-7"]
     every = Window("00:00", "24:00", "UTC")
-    assert window_for("k8s-2", (SOME, every), "2026-11-28T12:00:00Z") == SOME
-    assert window_for("web", (SOME, every), "2026-11-28T12:00:00Z") == every
-    assert window_for("web", (SOME,), "2026-11-28T12:00:00Z") is None
+    assert window_for("k8s-2", (SOME, every), at("2026-11-28T12:00:00Z")) == SOME
+    assert window_for("web", (SOME, every), at("2026-11-28T12:00:00Z")) == every
+    assert window_for("web", (SOME,), at("2026-11-28T12:00:00Z")) is None
 
 
 def test_it_is_told_with_its_nodes_and_its_end():
     assert str(NIGHT) == "maintenance window sat 22:00-02:00 Europe/Berlin"
-    assert told((NIGHT, SOME), "2026-11-28T12:00:00Z") == (
+    assert told((NIGHT, SOME), at("2026-11-28T12:00:00Z")) == (
         "maintenance window 00:00-24:00 UTC (new disks): fencer begins nothing by itself on k8s-[23], db-* "
         "until 2026-11-29T00:00:00Z",
     )
-    assert told((NIGHT,), "2026-11-28T22:00:00Z") == (
+    assert told((NIGHT,), at("2026-11-28T22:00:00Z")) == (
         "maintenance window sat 22:00-02:00 Europe/Berlin: fencer begins nothing by itself on any node until "
         "2026-11-29T01:00:00Z",
     )
+
+
+@pytest.mark.parametrize(
+    ("now", "until"),
+    [
+        (Moment("2026-11-28T20:55:00Z", "2026-11-28T21:05:00Z"), "2026-11-29T01:00:00Z"),
+        (Moment("2026-11-29T00:55:00Z", "2026-11-29T01:05:00Z"), "2026-11-29T01:00:00Z"),
+        (Moment("2026-11-28T20:50:00Z", "2026-11-28T20:59:59Z"), None),
+        (Moment("2026-11-29T01:00:00Z", "2026-11-29T01:10:00Z"), None),
+    ],
+    ids=["open by the faster", "open by the slower", "before both", "after both"],
+)
+def test_a_window_that_either_clock_opens_holds_watch_back(now, until):
+    policy, ahead_s = replace(ARMED, maintenance=(NIGHT,)), seconds_between(*astuple(now))
+    seen = observation(utc=now.earliest_utc, apart_s=ahead_s)
+    assert (decide(seen, policy).reason is Reason.MAINTENANCE) is (until is not None)
+    behind = observation(utc=now.latest_utc, apart_s=-ahead_s)
+    assert (decide(behind, policy).reason is Reason.MAINTENANCE) is (until is not None)
+    assert [text.endswith(f"until {until}") for text in told((NIGHT,), now)] == [True] * (until is not None)
 
 
 def test_watch_begins_nothing_in_it_and_a_person_does():

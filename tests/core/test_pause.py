@@ -138,6 +138,21 @@ def test_a_paused_node_is_left_alone_by_every_verb_until_the_end(intent):
     assert decide(over, ARMED).reason is not Reason.NODE_PAUSED
 
 
+@pytest.mark.parametrize(
+    ("utc", "apart_s", "paused"),
+    [
+        ("2026-11-27T04:02:00Z", -121.0, True),
+        ("2026-11-27T04:02:00Z", -120.0, False),
+        ("2026-11-27T03:58:00Z", 600.0, True),
+        (LATER, 600.0, False),
+    ],
+    ids=["API server ahead", "over by both", "own clock ahead", "own clock wrong"],
+)
+def test_it_ends_by_the_slower_of_both_clocks(utc, apart_s, paused):
+    seen = observation(node=node(pause_note=write(NOTE)), utc=utc, apart_s=apart_s)
+    assert (decide(seen, ARMED).reason is Reason.NODE_PAUSED) is paused
+
+
 def test_an_excluded_node_is_excluded_first():
     seen = observation(
         node=node(pause_note="why", excluded_by="the annotation fencer.dev/exclude"), utc=NOW_UTC

@@ -205,7 +205,7 @@ def test_a_node_that_another_one_has_left_no_guest_is_told_whose_it_is():
 
 REREAD = (
     *("evidence", "evidence_error", "last_state", "others", "claimed_by", "bound_reading", "history"),
-    *("fleet", "now_s", "utc", "pods", "attachments", "kept_volumes", "kept_unread", "killed"),
+    *("fleet", "now_s", "utc", "apart_s", "pods", "attachments", "kept_volumes", "kept_unread", "killed"),
     *("stop_failed", "fenced_guest", "stopped_as", "asked_s", "looked_s", "close"),
 )
 

@@ -12,6 +12,7 @@ from fencer.core.election import CLUSTER_LEASE
 from fencer.core.ledger import read_ledger, written
 from fencer.core.model import Reason
 from fencer.core.policy import SavedGuest, UnresponsiveGuest
+from fencer.core.times import Moment
 from fencer.errors import ClusterUnreachable, HypervisorDenied, HypervisorUnreachable
 from fencer.runtime.lanes import ALTOGETHER, Lanes
 from fencer.runtime.reconcile import Agent
@@ -102,7 +103,7 @@ def reserve(leases, *nodes):
     record = leases.read_lease(CLUSTER_LEASE)
     ledger = read_ledger(record)
     for node in nodes:
-        ledger = ledger.with_slot(node.uid, record.utc)
+        ledger = ledger.with_slot(node.uid, Moment(record.utc, record.utc))
     leases.write_lease(written(record, ledger))
 
 

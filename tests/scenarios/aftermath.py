@@ -8,6 +8,7 @@ from fencer.core.annotations import BINDING
 from fencer.core.model import PowerState
 from fencer.core.policy import Policy, UnresponsiveGuest
 from fencer.core.requests import Strategy
+from fencer.core.times import MOST_APART_S
 from fencer.simulation.faults import FROZEN_S, Fault, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiNode
@@ -53,6 +54,11 @@ def frozen_s(scenario: Scenario) -> float:
     """Return for how long agents may stand still after the last fault, each in front of its power order."""
     frozen = any(fault.what is What.FREEZE for fault in scenario.script)
     return FROZEN_S * len(scenario.watchers) if frozen else 0.0
+
+
+def clocks_s(scenario: Scenario) -> float:
+    """Return how much longer fencer holds back where API servers' clocks are wrong: as far as they may be."""
+    return MOST_APART_S if scenario.clocks else 0.0
 
 
 def told_wrong(scenario: Scenario) -> frozenset[str]:

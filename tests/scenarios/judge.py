@@ -21,7 +21,7 @@ from fencer.simulation.stage import AgentFactory, Stage, StagePorts, Ticker
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
-from tests.scenarios.aftermath import bound_s, deaths, frozen_s, starved, told_wrong
+from tests.scenarios.aftermath import bound_s, clocks_s, deaths, frozen_s, starved, told_wrong
 from tests.scenarios.excuses import Still, could_not_be_told
 from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
 from tests.scenarios.recipes import RECIPES, real_agent
@@ -118,6 +118,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
     stage = Stage(scenario, noted, seed=seed, strict=True)
     excepted = told_wrong(scenario)
     longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.answer_s) + frozen_s(scenario)
+    longest_s += clocks_s(scenario)
     events: list[StageEvent] = []
     wrong: list[str] = []
     back: tuple[str, float] | None = None

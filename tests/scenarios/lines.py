@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 
@@ -44,6 +45,10 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     if check is not None:
         what = f"asks for {check.strategy}" if check.asks else "asks somebody else"
         yield f"a health check {what} after {check.after_s:g} s, and waits {check.patience_s:g} s"
+    for server in scenario.clocks:
+        set_s = server.set_at_s
+        then = f"; {server.then_ahead_s:g} s from {clock(set_s).strip()}" if math.isfinite(set_s) else ""
+        yield f"an API server whose clock is ahead by {server.ahead_s:g} s{then}"
     for number, watcher in enumerate(scenario.watchers, 1):
         knows = "all endpoints" if watcher.knows is None else ", ".join(watcher.knows)
         yield f"fencer-{number} knows {knows}; watches from {clock(watcher.from_s).strip()}"

@@ -8,7 +8,7 @@ import pytest
 
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import Fault, What
-from fencer.simulation.scenario import ARMED, Scenario, Watcher
+from fencer.simulation.scenario import ARMED, Scenario, ServerClock, Watcher
 from fencer.simulation.stage import Stage
 from tests.scenarios.recipes import real_agent
 
@@ -16,7 +16,7 @@ NODES = tuple(f"k8s-{number}" for number in range(1, 7))
 TWO = (Watcher(), Watcher(from_s=7.3))
 
 
-def told(seed, watchers, *script, duration_s=160.0):
+def told(seed, watchers, *script, duration_s=160.0, clocks=()):
     """Tell what happens to six nodes; returns the stage."""
     story = Scenario(
         "two-agents-at-once",
@@ -30,6 +30,7 @@ def told(seed, watchers, *script, duration_s=160.0):
         policy=ARMED,
         watchers=watchers,
         interleaved=True,
+        clocks=clocks,
     )
     stage = Stage(story, real_agent, seed=seed, strict=True)
     list(stage.play())
@@ -48,6 +49,24 @@ def fenced(stage):
 def test_the_brake_holds_over_both(seed):
     """Five of six nodes die at once; the brake is at three."""
     assert fenced(told(seed, TWO, *deaths(What.CRASH, *NODES[:5]))) == 3
+
+
+APART = (ServerClock(120.0), ServerClock(-30.0), ServerClock(590.0), ServerClock(-590.0))
+"""Of four API servers, each of which may answer."""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_brake_holds_over_three_agents_whose_api_servers_clocks_differ(seed):
+    """A slot that was written by a clock 120 s ahead once did not count for the others."""
+    three = (Watcher(), Watcher(), Watcher())
+    assert fenced(told(seed, three, *deaths(What.CRASH, *NODES[:5]), clocks=APART)) == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_three_stop_one_guest_at_a_time_by_whatever_clock(seed):
+    """And no window is longer than one more: what an agent has known for a minute is a minute old."""
+    stage = told(seed, (Watcher(),) * 3, *deaths(What.PAUSE, *NODES[:3]), clocks=APART, duration_s=460.0)
+    assert fenced(stage) == 3
 
 
 def test_one_agent_alone_stops_where_the_brake_is():

@@ -66,5 +66,5 @@ def asleep(state: PowerState | None, seen: Observation, policy: Policy) -> Power
         seen: All of the node as seen once.
         policy: How often a kubelet renews.
     """
-    silent_s = seconds_between(seen.node.renewed_utc, seen.utc)
+    silent_s = seconds_between(seen.node.renewed_utc, seen.earliest_utc)
     return state if state in _ASLEEP and silent_s >= _HEARD_PERIODS * policy.lease_period_s else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencer.core.model import Reason
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import Fault, What
-from fencer.simulation.scenario import CLUSTER, Scenario, Watcher, eight_replicas
+from fencer.simulation.scenario import CLUSTER, Scenario, ServerClock, Watcher, eight_replicas
 
 FAILOVER = Scenario(
     name="failover",
@@ -150,4 +150,24 @@ OBSERVED_THEN_ARMED = Scenario(
     duration_s=420.0,
     alone_s=420.0,
     alone_whole=True,
+)
+
+CLOCKS_APART = Scenario(
+    name="clocks-apart",
+    title="One of two API servers is two minutes ahead",
+    story=(
+        CLUSTER,
+        "Two API servers answer behind one address, now one and now the other. The clock of one of them is",
+        "120 seconds ahead. The VM of k8s-2 crashes, is fenced, and boots again. What time it is depends on",
+        "which server answers. fencer decides by no difference between two such times: its fence stands, it",
+        "raises no alarm, and lifts the fence once the node is back.",
+    ),
+    script=(
+        Fault(30.0, What.CRASH, "k8s-2", "the VM crashes", death=True),
+        Fault(150.0, What.START, "k8s-2", "somebody starts the VM again"),
+    ),
+    fenced=("k8s-2",),
+    refused=None,
+    duration_s=360.0,
+    clocks=(ServerClock(), ServerClock(ahead_s=120.0)),
 )
