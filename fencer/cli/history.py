@@ -28,7 +28,7 @@ from fencer.core.model import Intent, Outcome
 from fencer.core.text import age, count
 from fencer.journal.folding import incidents
 from fencer.journal.headline import headline, moment_of
-from fencer.journal.incidents import ALARM, NOTES, PROVED, Incident, RaisedAlarm, ready_unheeded
+from fencer.journal.incidents import ALARM, NOTES, PROVED, Incident, RaisedAlarm, raises_alarm, ready_unheeded
 from fencer.journal.rows import BY_HAND, Entry, Kind
 from fencer.wording.reports import NOT_READY, lead_of
 
@@ -142,13 +142,15 @@ def show_one(incident: Incident, zone: datetime, form: str) -> None:
 
 def _timeline(incident: Incident, zone: datetime) -> Iterator[list[Cell | str]]:
     """Give a row for each step; below it the proof, if it cannot be undone, or what an alarm rests on."""
-    first, day, told = incident.entries[0], "", ""
+    first, day, told, stands = incident.entries[0], "", "", False
     alarms = {one.entry.number: one for one in incident.alarms}
     for number, one in enumerate(incident.entries):
         word, text, colour = _step(one, incident.entries[number + 1 :], fenced=incident.is_fenced_at(one))
         proves = one.kind is Kind.DECISION and bool(PROVED & set(one.body.get("actions") or ()))
         says = f"{_readiness(one)}{one.body.get('text', '')}" if one.kind is Kind.DECISION else ""
-        if not word or (says and says == told and not proves):
+        ends = one.kind is Kind.DECISION and stands and not raises_alarm(one)
+        stands = raises_alarm(one) if one.kind is Kind.DECISION else stands
+        if not word or (says and says == told and not (proves or ends)):
             continue  # agent and command, side by side, see the same
         told = says or told
         at = one.at.astimezone(zone.tzinfo)
@@ -168,13 +170,6 @@ def _timeline(incident: Incident, zone: datetime) -> Iterator[list[Cell | str]]:
             yield from _proof(one)
         if one.number in alarms:
             yield from _alarm_checks(alarms[one.number])
-            told = _after_alarm(alarms[one.number], told)
-
-
-def _after_alarm(alarm: RaisedAlarm, shown: str) -> str:
-    """Return the text of the last decision, for a comparison; empty: the next one ends the alarm."""
-    healthy = alarm.decision is not None and alarm.decision.body.get("verdict") == "healthy"
-    return "" if healthy else shown
 
 
 def _person(one: Entry) -> str:

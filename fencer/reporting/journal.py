@@ -68,6 +68,7 @@ class JournalReporter:
         self._incidents: dict[str, str] = {}
         """By the UID of the node: the incident that it was last told about."""
         self._kept: Observation | None = None
+        self._kept_with: Kind | None = None
         self._again = Repeats(now_s)
         self._failing: set[tuple[str, type[Deed]]] = set()
         self._rows: dict[str, deque[float]] = {}
@@ -115,7 +116,8 @@ class JournalReporter:
         about = _about(seen.node.uid, seen.incident if alarms else "")
         text = f"{decision.verdict}/{decision.reason} {alarms}".rstrip()
         if not (harmless and self._is_too_much(seen.node.uid, text, about)):
-            self._kept = None  # `replay` needs the observation in the decision's own row
+            if alarms and self._kept_with is Kind.INTENT:
+                self._kept = None  # `replay` reads what was known in rows of decisions
             self._put(Kind.DECISION, lambda: of_decision(seen, decision), seen)
 
     def intends(self, seen: Observation, action: Deed) -> None:
@@ -167,7 +169,10 @@ class JournalReporter:
         if seen is not None:
             node = seen.node
             self._incidents[node.uid] = seen.incident
-            seen, self._kept = None if seen is self._kept else seen, seen  # once is enough
+            if seen is self._kept:  # once is enough
+                seen = None
+            else:
+                self._kept, self._kept_with = seen, kind
         name, uid = (node.name, node.uid) if node is not None else ("", "")
         incident = self._incidents.get(uid, "")
         if uid:

@@ -125,8 +125,8 @@ class Agent:
         self._told: dict[str, tuple[Verdict, Reason, str]] = {}
         self._rehearsed: dict[str, Decision] = {}
         self._alarmed: set[tuple[str, Alarm]] = set()
-        self._in_alarm: set[str] = set()
-        """UIDs of nodes whose newest recorded decision raises an alarm."""
+        self._recorded: dict[str, tuple[float, Decision]] = {}
+        """By UID of the node: its newest recorded decision, and when that was observed."""
         self.shared = Shared.of(world, policy)
         self.observer = Observer(world, rules or Rules(), policy, self.shared)
         self.executor = Executor(world, policy, self.shared)
@@ -489,40 +489,36 @@ class Agent:
         action: Action,
         counts: Callable[[], None] = lambda: None,
     ) -> Done:
-        recorded = self._tell(observation, decision)
-        if isinstance(action, Alarm):
+        self._tell(observation, decision)
+        if isinstance(action, Alarm):  # news, whatever its verdict and reason (A8)
             self._alarmed.add((observation.incident, action))
-            if not recorded:  # no news by its verdict and reason; the alarm is (A8)
-                self._record(observation, decision)
+            self._record(observation, decision)
         done = self.executor.carry_out(observation, action, counts)
         self._world.reporter.acted(observation.node, action, done)
         return done
 
-    def _tell(self, seen: Observation, decision: Decision) -> bool:
-        """Record and report a decision that is news; return whether it was recorded."""
+    def _tell(self, seen: Observation, decision: Decision) -> None:
         now, node = _news(seen.node, decision), seen.node
         if decision.reason in NO_NEWS or self._told.get(node.uid) == now:
-            return False
+            return
         first = node.uid not in self._told
         self._told[node.uid] = now
-        if first and decision.verdict is Verdict.HEALTHY:
-            return False
-        self._record(seen, decision)
-        self._world.reporter.decided(node, decision)
-        return True
+        if not (first and decision.verdict is Verdict.HEALTHY):
+            self._record(seen, decision)
+            self._world.reporter.decided(node, decision)
 
     def _record(self, seen: Observation, decision: Decision) -> None:
-        """Record a decision, and remember whether it raises an alarm."""
-        self._world.recorder.judged(seen, decision)
-        if _raises_alarm(decision):
-            self._in_alarm.add(seen.node.uid)
-        else:
-            self._in_alarm.discard(seen.node.uid)
+        """Record a decision, unless it is the newest record already."""
+        now = seen.now_s, decision
+        if self._recorded.get(seen.node.uid) != now:
+            self._recorded[seen.node.uid] = now
+            self._world.recorder.judged(seen, decision)
 
     def _record_end_of_alarm(self, seen: Observation, decision: Decision) -> None:
         """Record that a healthy node has no alarm any more: by its verdict and reason that is no news."""
-        healthy = decision.verdict is Verdict.HEALTHY
-        if healthy and seen.node.uid in self._in_alarm and not _raises_alarm(decision):
+        recorded = self._recorded.get(seen.node.uid)
+        raised = recorded is not None and _raises_alarm(recorded[1])
+        if raised and decision.verdict is Verdict.HEALTHY and not _raises_alarm(decision):
             self._record(seen, decision)
 
     def _signed(self, observation: Observation) -> Observation:

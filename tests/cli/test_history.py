@@ -259,6 +259,24 @@ def test_a_node_that_is_healthy_but_for_an_alarm_is_found(alarmed):
     assert "  ALARM  it runs an earlier boot again" in alarmed.run("history", one["id"]).output
 
 
+def test_where_an_alarm_ends_is_shown_although_the_decision_reads_alike(tmp_path):
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    store = Store(lab.journal, "5e55105a", "fencer@pve1")
+    healthy = {"intent": "watch", "verdict": "healthy", "reason": "node_healthy", "text": "healthy"}
+    raised = {"action": "Alarm", "ok": True, "text": "it runs an earlier boot again"}
+    for seconds, kind, body in (
+        (0.0, Kind.DECISION, {**healthy, "actions": ["Alarm"]}),
+        (0.1, Kind.ACTION, raised),
+        (90.0, Kind.DECISION, {**healthy, "actions": []}),
+    ):
+        one = row(seconds=seconds, kind=kind, node="k8s-3", uid="uid-3", incident="5a5ca47e")
+        store.append([replace(one, body=lambda body=body: body)])
+    store.close()
+    steps = re.findall(r"(seen|ALARM) +(.*)", lab.run("history", "5a5").output)
+    assert steps == [("seen", "healthy"), ("ALARM", "it runs an earlier boot again"), ("seen", "healthy")]
+
+
 @pytest.mark.parametrize("node", ["k8s-2", "k8s-3"])
 def test_the_decision_that_raised_an_alarm_is_made_again(alarmed, node):
     result = alarmed.run("replay", shown(alarmed, node)["id"], "-o", "json")

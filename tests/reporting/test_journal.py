@@ -293,8 +293,10 @@ def test_nor_does_another_alarm_of_it_count_as_the_same(journal, kept):
     assert [row.kind for row in kept.rows] == [Kind.DECISION, Kind.ACTION] * 2
 
 
-def test_a_decision_always_has_what_was_known_in_its_own_row(journal, kept):
-    """Otherwise `replay` could not make it again: a note that failed may have been decided on the same."""
-    journal.intends(SEEN, TAINT)
-    journal.judged(SEEN, REFUSED)
-    assert [row.seen for row in kept.rows] == [SEEN, SEEN]
+def test_a_decision_with_an_alarm_has_what_was_known_in_its_own_row_though_an_intent_had_it(journal, kept):
+    """Otherwise `replay` could not make it again: a note that failed was meant on the same."""
+    seen, decision = in_alarm()
+    journal.intends(seen, TAINT)
+    journal.judged(seen, decision)
+    journal.judged(seen, decision)
+    assert [row.seen for row in kept.rows] == [seen, seen, None]
