@@ -110,6 +110,11 @@ class SimulatedCluster:
             node.unschedulable, node.cordoner = False, ""
             self._api.changed(node)
 
+    def force_delete_pods(self, name: str) -> None:
+        """Delete all pods of a node, as ``kubectl delete pod --force`` does: volumes stay attached."""
+        for pod in self._api.pods_on(name):
+            self._api.delete_pod(pod, force=True)
+
     def forge_mark(self, name: str, guest: GuestRef) -> None:
         """Write a mark as a kubelet can, which may change the annotations of its own Node."""
         node = self._api.nodes.get(name)

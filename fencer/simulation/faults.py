@@ -77,6 +77,7 @@ class What(StrEnum):
     TAINT_BY_HAND = "taint_by_hand"
     CORDON_BY_HAND = "cordon_by_hand"
     UNCORDON_BY_HAND = "uncordon_by_hand"
+    FORCE_DELETE_PODS = "force_delete_pods"
     # a host (target: its name)
     HOST_OFF = "host_off"
     HOST_ON = "host_on"
@@ -276,6 +277,7 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),
     What.CORDON_BY_HAND: lambda all_, guest: all_.cluster.cordon_by_hand(guest.node),
     What.UNCORDON_BY_HAND: lambda all_, guest: all_.cluster.uncordon_by_hand(guest.node),
+    What.FORCE_DELETE_PODS: lambda all_, guest: all_.cluster.force_delete_pods(guest.node),
     What.NODE_PAUSED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, WHY),
     What.NODE_RESUMED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, None),
     What.NODE_EXCLUDED: lambda all_, guest: hold(all_.api, guest.node, EXCLUDE, "true"),

@@ -13,7 +13,7 @@ So is a guest that boots again, and starts what was to run on its node before an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
 
@@ -42,6 +42,9 @@ Source: kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go, NodeLeaseDuratio
 
 WHOLE_SECONDS_S = 2.0
 """How exact times are by the API server's clock, which counts whole seconds: one at each end."""
+
+SHOWS_ITSELF_S = 30.0
+"""So long after it runs again, memory from before shows itself: by its kubelet's status at the latest."""
 
 YOUNG_S = 3600.0
 """A fence counts against the brake for an hour."""
@@ -91,6 +94,12 @@ class Truth:
         """Guest → when its memory came to be, or came back."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
+        self._boots: dict[str, set[str]] = {}
+        """Node that was ever tainted → the boots that its VMs had by then."""
+        self.memory_back_s: dict[str, float] = {}
+        """Node → when a boot from before its fence first ran under it, or after it."""
+        self._record: dict[str, frozenset[str]] = {}
+        """Node that an agent tainted → UIDs of its pods and attachments at that time."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
         simulation.requests.on_answer.append(self._answered)
         for hypervisor in simulation.hypervisors.values():
@@ -225,6 +234,8 @@ class Truth:
             self._fenced.add(name)
             self._given_away(name, "tainted")
             guests = [one for one in self._simulation.world.guests.values() if one.node == name]
+            self._record[name] = self._held_by(name)
+            self._note_boots(name, guests)
             stopped = any(self._cuts.get(guest.name) == guest.starts for guest in guests)
             self._hold_against_hands_off(name, "tainted", begun=stopped)
             self._hold_against_others(name, "tainted", begun=False)
@@ -236,7 +247,7 @@ class Truth:
             if now.cordoned and not was.cordoned:
                 self._lifted_s[name] = self._simulation.clock.now_s()
             self._hold_against_hands_off(name, "its fence is lifted", begun=True)
-            self._ours.pop(name)
+            self._hold_against_old_memory(name, self._ours.pop(name))
         if was.cordoned and not now.cordoned and was.cordoner == "fencer":
             self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
@@ -293,6 +304,39 @@ class Truth:
             return guest.came_from[-1]
         return guest.host if guest.host in self._simulation.world.dead_hosts else ""
 
+    def _held_by(self, name: str) -> frozenset[str]:
+        """Return the UIDs of the pods on a node that are not over, and of its attachments that stay."""
+        api = self._simulation.api
+        pods = (pod.uid for pod in api.pods_on(name) if not pod.mirror and not pod.over)
+        held = (one.uid for one in api.attachments.values() if one.node == name and not one.terminating)
+        return frozenset((*pods, *held))
+
+    def _hold_against_old_memory(self, name: str, fenced_s: float) -> None:
+        """No fence is lifted while memory from before it runs and is heard, if anything was given away."""
+        lost = self._record.get(name, frozenset()) - self._held_by(name)
+        known_s = self._simulation.clock.now_s() - SHOWS_ITSELF_S
+        for guest in self._simulation.world.guests.values():
+            old = guest.node == name and guest.boot_id in self._boots.get(name, ())
+            since_s = max(self._runs_since_s.get(guest.name, math.inf), fenced_s)
+            if old and lost and guest.running() and self._simulation.heard(guest) and since_s < known_s:
+                away = f"{len(lost)} of what it was about were given away"
+                self._breach(name, f"its fence is lifted, {away}, and {guest.name} runs with old memory")
+
+    def _note_boots(self, name: str, guests: Sequence[Guest]) -> None:
+        """Take note of the boots from before a fence; one that has just begun, and held nothing, is none."""
+        boots, known = self._boots.setdefault(name, set()), self._simulation.api.nodes[name].boot_id
+        for guest in guests:
+            if guest.power is not PowerState.RUNNING or guest.boot_id == known:
+                boots.add(guest.boot_id)
+            if guest.snapshot is not None:
+                boots.add(guest.snapshot.boot_id)
+            self._note_old_memory(guest)
+
+    def _note_old_memory(self, guest: Guest) -> None:
+        """Take note of a boot from before a fence that runs."""
+        if guest.power is PowerState.RUNNING and guest.boot_id in self._boots.get(guest.node, ()):
+            self.memory_back_s.setdefault(guest.node, self._simulation.clock.now_s())
+
     def _hold_against_window(self, guest: Guest) -> None:
         """However many agents there are, they end one guest at a time; but old memory at once."""
         now_s = self._simulation.clock.now_s()
@@ -347,6 +391,7 @@ class Truth:
         if alive and not self._was_alive.get(guest.name, True):
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive
+        self._note_old_memory(guest)
 
     def _living(self, node: str) -> list[Guest]:
         """Return the guests whose memory is, or was when the pods of this node ran in it, that node's."""

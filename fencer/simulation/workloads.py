@@ -54,12 +54,14 @@ class StatefulSet:
     Attributes:
         parallel: podManagementPolicy Parallel; otherwise OrderedReady, one after the other.
         stays: Its pods tolerate every taint: they stay where they are, come what may.
+        named_node: The node that their template names, past the scheduler; None: none.
     """
 
     name: str
     replicas: int
     parallel: bool = True
     stays: bool = False
+    named_node: str | None = None
 
     @property
     def owner(self) -> str:
@@ -73,7 +75,7 @@ class StatefulSet:
             pod = api.pod(NAMESPACE, name)
             if pod is None:
                 new = _blank(api, self.owner, name)
-                new.volume = f"data-{name}"
+                new.volume, new.named_node = f"data-{name}", self.named_node
                 if self.stays:
                     new.tolerates_out_of_service, new.toleration_s = True, None
                 api.create_pod(new)
@@ -94,12 +96,14 @@ class Deployment:
     Attributes:
         tolerates_cordon: No cordon keeps them off.
         named_node: The node that their template names, past the scheduler; None: none.
+        volume: Name of the one volume that they use; None: none.
     """
 
     name: str
     replicas: int
     tolerates_cordon: bool = False
     named_node: str | None = None
+    volume: str | None = None
     made: int = field(default=0, init=False)
 
     @property
@@ -113,6 +117,7 @@ class Deployment:
             self.made += 1
             new = _blank(api, self.owner, f"{self.name}-{self.made}")
             new.tolerates_cordon, new.named_node = self.tolerates_cordon, self.named_node
+            new.volume = self.volume
             api.create_pod(new)
 
     def whole(self, api: Api) -> bool:

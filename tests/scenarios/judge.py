@@ -33,6 +33,9 @@ BEGINS = frozenset({What.START, What.RESUME, What.RESTORE, What.REVERT, What.REB
 """What may begin another run of a guest."""
 
 
+OLD_MEMORY = re.compile("old memory|fenced wrongly|with the memory|an earlier boot")
+"""In the text of an alarm that memory from before a fence runs."""
+
 FORGED = frozenset({What.FORGE_MARK, What.HOSTILE_NOTES})
 """What makes a mark one that cannot be read."""
 
@@ -134,6 +137,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
             wrong.append(f"{what}: {error}")
     else:
         wrong.extend(_hazards(stage))
+        wrong.extend(false_alarms(stage, events))
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
             wrong.extend(_unheard_alarms(events, back))
         wrong.extend(starved(stage, excepted))
@@ -177,6 +181,15 @@ def _hazards(stage: Stage) -> Iterator[str]:
     """A volume was given away while a frozen guest held it."""
     if stage.simulation.world.resumable_hazards:
         yield "a volume was given away that a paused or saved guest has mounted"
+
+
+def false_alarms(stage: Stage, events: list[StageEvent]) -> Iterator[str]:
+    """Old memory is reported where none from before a fence has ever run since: a false alarm is a fault."""
+    back_s = stage.truth.memory_back_s
+    for event in events:
+        alarm = event.data.get("action") == "Alarm" and OLD_MEMORY.search(event.text)
+        if alarm and event.node is not None and back_s.get(event.node, math.inf) > event.t_s:
+            yield f"{event.node}: a false alarm: {event.text}"
 
 
 def _revenants(stage: Stage) -> list[str]:

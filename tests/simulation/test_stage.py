@@ -50,7 +50,7 @@ def test_every_promised_scenario_is_there():
         *("forgotten-migration", "saved-to-file", "remote-migration", "trust-stall"),
         *("fence-ready-node", "lying-kubelet", "forged-mark"),
         *("frozen-agent", "two-agents", "failover", "false-contradiction", "disk-hangs"),
-        "clocks-apart",
+        *("clocks-apart", "ordinary-boot", "volumes-only", "pinned-pod"),
         *("many-off", "cold-copies", "guest-moved", "tolerating-volume", "restarted-agent"),
         *("paused-while-saved", "api-away-while-moved", "window-mid-fence", "observed-then-armed"),
     }

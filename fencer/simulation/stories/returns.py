@@ -8,7 +8,9 @@ from fencer.core.maintenance import Window
 from fencer.core.model import Reason
 from fencer.core.policy import PausedGuest
 from fencer.simulation.faults import Cue, Fault, What
+from fencer.simulation.kubelet import KubeletTiming
 from fencer.simulation.scenario import ARMED, CLUSTER, Scenario
+from fencer.simulation.workloads import Deployment, StatefulSet
 
 VM_RESTARTS_MID_FENCE = Scenario(
     name="vm-restarts-mid-fence",
@@ -116,4 +118,75 @@ WINDOW_MID_FENCE = Scenario(
     refused=Reason.MAINTENANCE,
     duration_s=480.0,
     policy=replace(ARMED, maintenance=(Window("00:02", "06:00", "UTC", why="backups"),)),
+)
+
+ORDINARY_BOOT = Scenario(
+    name="ordinary-boot",
+    title="A fenced VM boots, and its kubelet is slow to report it",
+    story=(
+        CLUSTER,
+        "The VM of k8s-2 loses its power, and fencer fences the node. Then an administrator starts the VM.",
+        "Its kubelet renews its lease first, as every kubelet does. This one reports its new boot id 10",
+        "seconds later, because its container runtime is slow. Until then the Node shows the boot that was",
+        "fenced, next to a lease that is renewed. That's what an ordinary boot looks like: fencer raises",
+        "no alarm, waits, and lifts the fence.",
+    ),
+    script=(
+        Fault(30.0, What.POWER_OFF, "k8s-2", "the VM of k8s-2 loses its power", death=True),
+        Fault(150.0, What.START, "k8s-2", "an administrator starts the VM"),
+    ),
+    fenced=("k8s-2",),
+    refused=None,
+    duration_s=360.0,
+    kubelets=KubeletTiming(late_share=1.0),
+)
+
+VOLUMES_ONLY = Scenario(
+    name="volumes-only",
+    title="Pods were force-deleted before the fence, and old memory returns",
+    story=(
+        CLUSTER,
+        "k8s-2 has a snapshot with its memory. Its VM loses its power. Before fencer acts, an",
+        "administrator cordons the node and force-deletes its pods; only their volumes stay attached.",
+        "fencer proves that the VM is off and fences the node, so Kubernetes detaches the volumes and",
+        "gives them to others. Then the VM is reverted to the snapshot. No pod of that fence is missing,",
+        "because it had none, but its volumes were given away. fencer keeps the fence, raises an alarm,",
+        "and names the way out: a cold restart.",
+    ),
+    script=(
+        Fault(10.0, What.SNAPSHOT, "k8s-2", "an administrator takes a snapshot of the VM, with its memory"),
+        Fault(30.0, What.POWER_OFF, "k8s-2", "the VM of k8s-2 loses its power", death=True),
+        Fault(50.0, What.CORDON_BY_HAND, "k8s-2", "kubectl cordon k8s-2"),
+        Fault(52.0, What.FORCE_DELETE_PODS, "k8s-2", "kubectl delete pod --force, for all its pods"),
+        Fault(200.0, What.REVERT, "k8s-2", "the VM is reverted to the snapshot"),
+        Fault(300.0, What.REBOOT, "k8s-2", "the way out: the VM is restarted cold"),
+    ),
+    fenced=("k8s-2",),
+    refused=Reason.OLD_MEMORY,
+    duration_s=420.0,
+    second_writer=True,
+)
+
+PINNED_POD = Scenario(
+    name="pinned-pod",
+    title="A StatefulSet names its node, and has a volume there",
+    story=(
+        CLUSTER,
+        "The template of one StatefulSet has `nodeName: k8s-2` and a volume. The VM of k8s-2 loses its",
+        "power, and fencer fences the node. The StatefulSet creates its pod on k8s-2 again and again, past",
+        "the scheduler, and Kubernetes attaches its volume there again. That pod and that attachment came",
+        "after the fence. fencer doesn't wait for them to go: once the VM is back, it lifts the fence.",
+    ),
+    script=(
+        Fault(30.0, What.POWER_OFF, "k8s-2", "the VM of k8s-2 loses its power", death=True),
+        Fault(150.0, What.START, "k8s-2", "an administrator starts the VM"),
+    ),
+    fenced=("k8s-2",),
+    refused=None,
+    duration_s=360.0,
+    workloads=lambda: (
+        StatefulSet("db", 4),
+        Deployment("web", 3),
+        StatefulSet("pin", 1, named_node="k8s-2"),
+    ),
 )
