@@ -246,8 +246,13 @@ def _proof(one: Entry) -> Iterator[list[Cell | str]]:
 
 
 def _alarm_checks(alarm: RaisedAlarm) -> Iterator[list[Cell | str]]:
-    """Give the failed checks of an alarm's decision: what the alarm rests on."""
-    for check in alarm.failed_checks:
+    """Give the checks that an alarm rests on."""
+    for check in alarm.grounds:
+        mark = sign(Outcome.ALARM if check.get("outcome") == Outcome.ALARM.value else Outcome.FAILED)
         needs = f"; needs: {clean(check.get('needs'))}" if check.get("needs") else ""
-        text = f"{sign(Outcome.FAILED)} {clean(check.get('name'))}: {clean(check.get('seen'))}{needs}"
-        yield ["", "", "", Cell(text, FAINT)]
+        yield [
+            "",
+            "",
+            "",
+            Cell(f"{mark} {clean(check.get('name'))}: {clean(check.get('seen'))}{needs}", FAINT),
+        ]

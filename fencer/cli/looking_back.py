@@ -180,7 +180,7 @@ def as_data(incident: Incident, told: str) -> dict[str, Any]:
         "volumes": incident.volumes,
         "refused": incident.refusal.body.get("reason") if incident.refusal else None,
         "alarms": [
-            {"at": utc(one.entry.at), "by": one.entry.by, "text": one.text, "checks": list(one.failed_checks)}
+            {"at": utc(one.entry.at), "by": one.entry.by, "text": one.text, "checks": list(one.grounds)}
             for one in incident.alarms
         ],
         "commands": [

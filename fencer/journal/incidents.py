@@ -71,10 +71,14 @@ class RaisedAlarm:
         return str(self.entry.body.get("text", ""))
 
     @property
-    def failed_checks(self) -> tuple[Mapping[str, Any], ...]:
-        """The checks that failed in its decision, as the row has them: what the alarm rests on."""
+    def grounds(self) -> tuple[Mapping[str, Any], ...]:
+        """What the alarm rests on: checks of its decision, as the row has them.
+
+        They are those that are there for the alarm; in rows of an older fencer those that failed.
+        """
         checks = () if self.decision is None else self.decision.body.get("checks") or ()
-        return tuple(check for check in checks if check.get("outcome") == Outcome.FAILED.value)
+        own = tuple(check for check in checks if check.get("outcome") == Outcome.ALARM.value)
+        return own or tuple(check for check in checks if check.get("outcome") == Outcome.FAILED.value)
 
 
 @dataclass(frozen=True)

@@ -238,14 +238,14 @@ def test_an_alarm_is_shown_with_what_it_rests_on(alarmed):
     lines = output.splitlines()
     [place] = [number for number, line in enumerate(lines) if "  ALARM  " in line]
     assert "came back with its old memory" in lines[place]
-    assert re.match(r" +✗ \S.*: running .*; needs: ", lines[place + 1])
+    assert re.match(r" +[✗!] \S.*: running .*; needs: ", lines[place + 1])
 
 
 def test_and_so_for_programs(alarmed):
     one = shown(alarmed, "k8s-2")
     [alarm] = one["alarms"]
     assert "came back with its old memory" in alarm["text"]
-    assert [check["outcome"] for check in alarm["checks"]] == ["failed"]
+    assert len(alarm["checks"]) == 1
     rows = json.loads(alarmed.run("history", one["id"], "-o", "json").output)["rows"]
     raised = [row for row in rows if row["body"].get("action") == "Alarm"]
     assert [row["at"] for row in raised] == [alarm["at"]]
@@ -256,7 +256,8 @@ def test_a_node_that_is_healthy_but_for_an_alarm_is_found(alarmed):
     one = shown(alarmed, "k8s-3")
     assert (one["over"], one["fenced_at"]) == (False, None)
     assert "alarm: it runs an earlier boot again" in alarmed.run("history").output
-    assert "  ALARM  it runs an earlier boot again" in alarmed.run("history", one["id"]).output
+    output = alarmed.run("history", one["id"]).output
+    assert re.search(r"  ALARM  it runs an earlier boot again.*\n +! earlier boot: .*; needs: ", output)
 
 
 def test_where_an_alarm_ends_is_shown_although_the_decision_reads_alike(tmp_path):
@@ -285,8 +286,7 @@ def test_the_decision_that_raised_an_alarm_is_made_again(alarmed, node):
     assert [one["same"] for one in made if "Alarm" in one["then"]["actions"]] == [True]
 
 
-@pytest.mark.parametrize("node", ["k8s-2", "k8s-3"])
-@pytest.mark.parametrize("raised", [True, False])
+@pytest.mark.parametrize(("node", "raised"), [("k8s-2", True), ("k8s-2", False), ("k8s-3", True)])
 def test_an_alarm_that_is_missing_now_or_new_is_another_decision(alarmed, tmp_path, node, raised):
     """A fencer that raised none then; and one that raised a second one."""
     name = shown(alarmed, node)["id"]

@@ -150,11 +150,18 @@ def test_an_alarm_in_the_decision_that_follows_a_fence_belongs_to_that_incident(
     assert (one.over, len(one.alarms)) == (True, 1)
 
 
-def test_an_alarm_has_the_failed_checks_of_its_own_decision():
+def test_an_alarm_has_the_grounds_of_its_own_decision():
     [one] = incidents(alarmed().entries)
     [alarm] = one.alarms
     assert alarm.decision is one.decisions[0]
-    assert [check["name"] for check in alarm.failed_checks] == ["earlier boot"]
+    assert [check["name"] for check in alarm.grounds] == ["earlier boot"]
+
+
+def test_a_check_that_is_there_for_the_alarm_comes_before_those_that_failed():
+    own = {"name": "old memory", "outcome": "alarm", "seen": "boot-1 runs again", "needs": "a cold restart"}
+    told = Told().seen(0, "wait", "counting_silence", actions=["Alarm"], checks=[*CHECKS, own])
+    [one] = incidents(told.did(1, "Alarm").entries)
+    assert one.alarms[0].grounds == (own,)
 
 
 def test_an_alarm_of_another_session_or_decision_has_none():
@@ -162,14 +169,14 @@ def test_an_alarm_of_another_session_or_decision_has_none():
     told.seen(5, "recovering", "awaiting_boot", actions=[], checks=CHECKS).did(6, "Alarm")
     told.did(7, "Alarm", session="c0ffee00")
     [one] = incidents(told.entries)
-    assert [len(alarm.failed_checks) for alarm in one.alarms] == [1, 0, 0]
+    assert [len(alarm.grounds) for alarm in one.alarms] == [1, 0, 0]
 
 
 def test_an_alarm_that_an_older_fencer_recorded_without_a_decision_is_an_incident_and_over():
     told = Told().did(0, "Alarm").seen(86400, "wait", "counting_silence")
     first, then = incidents(told.entries)
     assert (first.over, first.worth_telling, len(first.entries)) == (True, True, 1)
-    assert (then.over, first.alarms[0].failed_checks) == (False, ())
+    assert (then.over, first.alarms[0].grounds) == (False, ())
 
 
 @pytest.mark.parametrize(("ready", "number"), [(True, 0), (None, 1)])

@@ -18,11 +18,8 @@ from tests.scenarios.judge import world_of
 from tests.scenarios.kept import kept_story
 
 VM = "k8s-2"
-STORIES = {
-    name: story
-    for name, story in SCENARIOS.items()
-    if "ALARM: " in Path(__file__).with_name(f"{name}.txt").read_text(encoding="utf-8")
-}
+TRANSCRIPTS = {path.stem: path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.txt")}
+STORIES = {name: story for name, story in SCENARIOS.items() if "ALARM: " in TRANSCRIPTS.get(name, "")}
 EARLIER_BOOT = (
     Fault(40.0, What.SNAPSHOT, VM),
     Fault(60.0, What.REBOOT, VM),
@@ -112,6 +109,7 @@ def test_each_is_in_an_incident_with_its_decision(kept, name):
     shown = [alarm for one in incidents(story.rows) for alarm in one.alarms if one.worth_telling]
     key = {row.number: decision.number for row, decision in alarms(story)}
     assert {alarm.entry.number: alarm.decision.number for alarm in shown} == key
+    assert all(alarm.grounds for alarm in shown)
 
 
 def test_an_alarm_of_a_node_at_rest_ends_with_a_row_without_it(kept):
