@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fencer.core import consent
-from fencer.core.fence import heard, sound
+from fencer.core import consent, fleet
+from fencer.core.fence import heard
 from fencer.core.holds import allowed
 from fencer.core.identity import untold
 from fencer.core.ladders import (
@@ -26,6 +26,7 @@ from fencer.core.model import (
     Alarm,
     Check,
     Decision,
+    Evidence,
     FenceMark,
     Intent,
     Observation,
@@ -43,7 +44,7 @@ from fencer.core.old_memory import (
 )
 from fencer.core.policy import Mode, Policy, ResumedGuest
 from fencer.core.recover import settling
-from fencer.core.rung import Ending, Objection, Subject
+from fencer.core.rung import Ending, Objection
 from fencer.core.shutdown import PASSING, as_planned
 from fencer.core.word import spoken_for
 
@@ -73,15 +74,13 @@ def _judged(observation: Observation, policy: Policy) -> Decision:
         return _not_fenced(observation)
     begun = begin(observation, policy)
     if isinstance(begun, Decision):
-        return _with_alarm(observation, policy, _back_untold(observation, policy, begun))
+        decision = _with_alarm(observation, policy, _back_untold(observation, policy, begun))
+        return _told(observation.evidence, decision)
     subject = begun.subject
-    ladder = ladder_for(subject, policy)
-    decision = climb(ladder, subject, begun.opening, policy)
-    if ladder.ending is sound:
-        decision = with_earlier_boot_alarm(subject.node, decision)
+    decision = climb(ladder_for(subject, policy), subject, begun.opening, policy)
     decision = _with_alarm(observation, policy, _come_back(begun, policy, decision))
     decision = as_planned(observation, _waited_for(observation, policy, decision))
-    return _told(subject, _within(begun, policy, decision))
+    return _told(subject.evidence, _within(begun, policy, decision))
 
 
 def _within(begun: Begun, policy: Policy, decision: Decision) -> Decision:
@@ -111,46 +110,48 @@ def _back_untold(observation: Observation, policy: Policy, refused: Decision) ->
         return refused
     told = Ending(refused.verdict, refused.reason)
     ending = settling(subject, policy, told) if policy.mode is Mode.ARMED else told
-    return with_earlier_boot_alarm(node, replace(refused, actions=ending.actions))
+    return replace(refused, actions=ending.actions)
 
 
-def _told(subject: Subject, decision: Decision) -> Decision:
-    """Tell people what a hypervisor found out besides its reading."""
-    if not subject.evidence.told:
+def _told(evidence: Evidence | None, decision: Decision) -> Decision:
+    """Add an alarm about what a hypervisor found out besides its reading."""
+    if evidence is None or not evidence.told:
         return decision
-    check = Check("found besides", Outcome.ALARM, subject.evidence.told)
-    return with_alarm(decision, check, Alarm(f"{subject.guest}: {subject.evidence.told}"))
+    check = Check("found besides", Outcome.ALARM, evidence.told)
+    return with_alarm(decision, check, Alarm(f"{evidence.guest}: {evidence.told}"))
 
 
 def _come_back(begun: Begun, policy: Policy, decision: Decision) -> Decision:
     """React to old memory that is back under a fence: take the fence back, or stop the guest again."""
     subject, opening = begun.subject, begun.opening
-    if not subject.node.fenced or not sign_of_old_memory(subject, policy):
+    sign = sign_of_old_memory(subject, policy)
+    if not subject.node.fenced or not sign:
         return decision
+    grounds = Check("old memory", Outcome.ALARM, sign)
     back = climb(TAKE_BACK, subject, opening, policy)
     if back.reason in {Reason.FENCED_WRONGLY, Reason.CLOSER_LOOK}:
         return back
     if back.reason is Reason.OBSERVE_MODE:
-        return replace(back, actions=decision.actions)
+        return replace(back, checks=(*back.checks, grounds), actions=decision.actions)
     runs = subject.power_state is PowerState.RUNNING
     wanted = policy.resumed_guest is ResumedGuest.STOP and decision.reason is Reason.OLD_MEMORY
     if runs and wanted and (begun.held is None or leaves_room(begun.held, STOP_OLD_MEMORY)):
         stop = climb(STOP_OLD_MEMORY, subject, opening, policy)
         if stop.actions or stop.reason is Reason.OBSERVE_MODE:
-            return replace(stop, actions=(*decision.actions, *stop.actions))
+            actions = (*decision.actions, *stop.actions)
+            return replace(stop, checks=(*stop.checks, grounds), actions=actions)
     return decision
 
 
 def _with_alarm(observation: Observation, policy: Policy, decision: Decision) -> Decision:
     """Let people know of old memory, whatever else is in the way of a decision."""
-    mark = observation.node.mark
-    if (
-        not isinstance(mark, FenceMark)
-        or not observation.node.fenced
-        or observation.intent is Intent.SHUTDOWN
-    ):
-        return decision
-    return with_fence_alarm(observation, mark, policy, decision)
+    node, intent = observation.node, observation.intent
+    if isinstance(node.mark, FenceMark) and node.fenced:
+        if intent is Intent.SHUTDOWN:
+            return decision
+        return with_fence_alarm(observation, node.mark, policy, decision)
+    alive = intent is Intent.WATCH and fleet.heard(node, policy)
+    return with_earlier_boot_alarm(node, decision) if alive else decision
 
 
 def _waited_for(observation: Observation, policy: Policy, decision: Decision) -> Decision:

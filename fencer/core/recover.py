@@ -356,7 +356,7 @@ def take_back(subject: Subject, policy: Policy) -> Ending:
 
 def _settling_cordon(subject: Subject) -> Cordon | None:
     node = subject.node
-    return None if node.unschedulable else Cordon(AFTER_FENCE, node.boot_id, subject.seen.utc)
+    return None if node.unschedulable else Cordon(AFTER_FENCE, node.boot_id, subject.seen.latest_utc)
 
 
 def _alive_for(subject: Subject) -> float:

@@ -232,6 +232,12 @@ def _move_out(simulation: Simulation, guest: Guest, left: Passage) -> bool:
     return move_out(simulation.world, guest, others[0], f"{others[0]}1", left)
 
 
+def _force_delete_pods(all_: Simulation, guest: Guest) -> None:
+    """An administrator force-deletes the pods of a node, after a look whether its VM is off."""
+    if guest.power in {PowerState.STOPPED, PowerState.ABSENT}:
+        all_.cluster.force_delete_pods(guest.node)
+
+
 def _lie_uuid(simulation: Simulation, guest: Guest) -> None:
     """Let a kubelet report the byte-swapped UUID of the first other node's guest."""
     other = next(node.guest for name, node in simulation.nodes.items() if name != guest.node)
@@ -277,7 +283,7 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),
     What.CORDON_BY_HAND: lambda all_, guest: all_.cluster.cordon_by_hand(guest.node),
     What.UNCORDON_BY_HAND: lambda all_, guest: all_.cluster.uncordon_by_hand(guest.node),
-    What.FORCE_DELETE_PODS: lambda all_, guest: all_.cluster.force_delete_pods(guest.node),
+    What.FORCE_DELETE_PODS: _force_delete_pods,
     What.NODE_PAUSED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, WHY),
     What.NODE_RESUMED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, None),
     What.NODE_EXCLUDED: lambda all_, guest: hold(all_.api, guest.node, EXCLUDE, "true"),

@@ -335,7 +335,7 @@ class Truth:
     def _note_old_memory(self, guest: Guest) -> None:
         """Take note of a boot from before a fence that runs."""
         if guest.power is PowerState.RUNNING and guest.boot_id in self._boots.get(guest.node, ()):
-            self.memory_back_s.setdefault(guest.node, self._simulation.clock.now_s())
+            self.memory_back_s.setdefault(guest.node, self._simulation.timeline.now_s())
 
     def _hold_against_window(self, guest: Guest) -> None:
         """However many agents there are, they end one guest at a time; but old memory at once."""
@@ -391,7 +391,8 @@ class Truth:
         if alive and not self._was_alive.get(guest.name, True):
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive
-        self._note_old_memory(guest)
+        # A moment later: which boot it is of is set after its power.
+        self._simulation.clock.after(0.001, lambda: self._note_old_memory(guest))
 
     def _living(self, node: str) -> list[Guest]:
         """Return the guests whose memory is, or was when the pods of this node ran in it, that node's."""

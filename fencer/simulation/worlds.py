@@ -78,6 +78,10 @@ HELD_SHARE = 0.4
 """In so many worlds something holds fencer back for a while, amid all that happens."""
 CLOCKS_SHARE = 0.25
 """In so many worlds several API servers answer, and their clocks differ."""
+FORCED_SHARE = 0.15
+"""In so many worlds an administrator force-deletes the pods of a dead node, before or after its fence."""
+PINNED_SHARE = 0.15
+"""In so many worlds the template of a workload with a volume names its node, past the scheduler."""
 SKEWED_S = (0.0, 2.0, 30.0, 120.0, 300.0, 590.0)
 """How far a clock is ahead, or behind: less than the ten minutes that fencer errs to the safe side for, by
 what answers take (docs/design.md, E26)."""
@@ -102,7 +106,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     if not kind.needs_witness:
         script = (*script, *_fates(chance, watchers, script))
     held, policy = _held(seed, script, shape, policy, needs_witness=kind.needs_witness)
-    script = (*script, *_slow_disk(seed, script), *held)
+    script = (*script, *_slow_disk(seed, script), *_forced(seed, script, shape), *held)
     if chance.random() < 0.4 and not kind.comes_back:  # noqa: PLR2004 - so many
         script = [fault for fault in script if fault.what not in RETURNS]
     script = tuple(sorted(script, key=lambda fault: fault.at_s))
@@ -119,7 +123,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
         shape=shape,
         policy=policy,
         watchers=watchers,
-        workloads=lambda: _workloads(*sizes),
+        workloads=lambda: (*_workloads(*sizes), *_pinned(seed, shape)),
         health_check=_health_check(seed),
         interleaved=True,
         clocks=_clocks(seed, script),
@@ -210,6 +214,25 @@ def _slow_disk(seed: int, script: Sequence[Fault]) -> Sequence[Fault]:
         return ()
     at_s, for_s = max(0.0, began_s + chance.uniform(-10.0, 120.0)), chance.choice((0.5, 15.0, 300.0))
     return (Fault(at_s, What.DISK_HANGS, "fencer-1", "the disk under its journal hangs", for_s=for_s),)
+
+
+def _forced(seed: int, script: Sequence[Fault], shape: Shape) -> Sequence[Fault]:
+    """Draw whether an administrator clears a dead node by hand, by a chance of its own."""
+    chance = Random(f"{seed} forced")  # noqa: S311 - chance that can be repeated is the point
+    death = next((fault for fault in script if fault.death and fault.target in shape.nodes), None)
+    if chance.random() >= FORCED_SHARE or death is None:
+        return ()
+    at_s = death.at_s + chance.uniform(3.0, 110.0)
+    cordon = (Fault(at_s, What.CORDON_BY_HAND, death.target),) if chance.random() < 0.5 else ()  # noqa: PLR2004 - half of them
+    return (*cordon, Fault(at_s + 1.0, What.FORCE_DELETE_PODS, death.target))
+
+
+def _pinned(seed: int, shape: Shape) -> Sequence[Workload]:
+    """Draw whether the template of a workload names its node, by a chance of its own."""
+    chance = Random(f"{seed} pinned")  # noqa: S311 - chance that can be repeated is the point
+    if chance.random() >= PINNED_SHARE:
+        return ()
+    return (StatefulSet("pin", 1, named_node=chance.choice(shape.nodes)),)
 
 
 def _clocks(seed: int, script: Sequence[Fault]) -> tuple[ServerClock, ...]:

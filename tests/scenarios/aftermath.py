@@ -129,7 +129,12 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
         return
     if BINDING not in node.annotations:
         return  # it fell before any agent had seen it alive: a person has to say who it was
-    stay = [pod for pod in api.pods_on(node.name) if pod.tolerates_out_of_service and not pod.over]
+    comes_again = node.out_of_service  # a pod whose template names a fenced node: it came after the fence
+    stay = [
+        pod
+        for pod in api.pods_on(node.name)
+        if (pod.tolerates_out_of_service and not pod.over) or (comes_again and pod.named_node)
+    ]
     left = [pod for pod in api.pods_on(node.name) if not pod.daemon and pod not in stay]
     kept = {pod.volume for pod in stay}
     held = [

@@ -33,7 +33,7 @@ BEGINS = frozenset({What.START, What.RESUME, What.RESTORE, What.REVERT, What.REB
 """What may begin another run of a guest."""
 
 
-OLD_MEMORY = re.compile("old memory|fenced wrongly|with the memory|an earlier boot")
+OLD_MEMORY = re.compile("old memory|fenced wrongly|with the memory")
 """In the text of an alarm that memory from before a fence runs."""
 
 FORGED = frozenset({What.FORGE_MARK, What.HOSTILE_NOTES})
