@@ -1,6 +1,7 @@
 """``fencer pause`` and ``fencer resume``: what is written, whom it keeps from what, and how it is told."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from fencer.core.annotations import PAUSE
 from fencer.core.maintenance import Window
 from fencer.core.pause import read
 from fencer.core.policy import Mode, Policy
+from fencer.core.times import seconds_between
 from fencer.errors import ClusterConflict, ClusterUnreachable
 from fencer.ports import ClusterInfo
 from fencer.simulation.faults import What
@@ -58,6 +60,17 @@ def dead(lab):
 
 def is_fenced(lab, name="k8s-2"):
     return lab.simulation.api.nodes[name].out_of_service
+
+
+@pytest.mark.parametrize(("own_s", "later_s"), [(0.0, 0.0), (-120.0, 0.0), (120.0, 120.0), (9e6, 600.0)])
+def test_a_pause_lasts_as_long_as_was_asked_for_by_the_faster_clock(own_s, later_s):
+    """The API server that answers may be behind (docs/design.md, E26)."""
+    lab = Lab()
+    wall = lab.wall
+    lab.wall = lambda: wall() + timedelta(seconds=own_s)
+    assert lab.run("pause", "--for", "1h", "--why", "storage work").exit_code == 0
+    note = read(written(lab))
+    assert seconds_between(note.since_utc, note.until_utc) == pytest.approx(3600.0 + later_s, abs=1.0)
 
 
 def test_a_pause_is_written_with_its_end_by_the_clock_of_the_api_server_and_who_it_was():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from datetime import timedelta
 
 import pytest
 
@@ -20,6 +21,7 @@ from fencer.cluster.remediation_parse import (
 from fencer.cluster.remediations import UNKNOWN_S, KubernetesRequests
 from fencer.cluster.settings import ClusterSettings
 from fencer.core.requests import Progress, Strategy
+from fencer.core.times import parse_utc, write_utc
 from fencer.errors import ClusterDenied, ClusterError, ClusterProtocol, ClusterUnreachable
 from fencer.simulation.clock import VirtualClock
 from tests.cluster.conftest import write_kubeconfig
@@ -360,6 +362,16 @@ def test_a_lease_that_cannot_be_read_hides_no_other(asks):
     asked = requests.asked()
     assert asked.reservations == {"k8s-3": "NodeHealthCheck-workers"}
     assert asked.malformed == ("lease node-k8s-4: spec.holderIdentity: expected text, not 7",)
+
+
+@pytest.mark.parametrize(("own_s", "held"), [(0, False), (600, False), (-60, True), (-59, False)], ids=str)
+def test_a_lease_is_over_only_by_the_slower_of_both_clocks(asks, own_s, held):
+    """Of an API server whose clock is ahead, or a machine's own (docs/design.md, E26)."""
+    renewed = write_utc(parse_utc(DATE_UTC) - timedelta(seconds=660))
+    lease = {"metadata": {"name": "node-k8s-3"}, "spec": {**LEASE, "renewTime": renewed}}
+    requests, _ = asks(leases=answer({"kind": "LeaseList", "items": [lease]}))
+    requests._own_utc = lambda: write_utc(parse_utc(DATE_UTC) + timedelta(seconds=own_s))
+    assert requests.asked().reservations == ({"k8s-3": "NodeHealthCheck-workers"} if held else {})
 
 
 def test_leases_that_may_not_be_read_are_held_by_nobody(asks):

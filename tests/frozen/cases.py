@@ -61,6 +61,8 @@ from tests.frozen.samples import (
     NOTED_OBSERVATION,
     OBSERVATIONS,
     POLICIES,
+    RECORDED_MARK,
+    RECORDED_OBSERVATION,
     REQUESTS,
     RESULTS,
     STATES,
@@ -418,6 +420,7 @@ ROWS = (
     ),
     Case("observation, noted", NOTED_OBSERVATION, write_seen, read_seen),
     Case("observation, unread", UNREAD_OBSERVATION, write_seen, read_seen),
+    Case("observation, recorded", RECORDED_OBSERVATION, write_seen, read_seen),
     *(
         Case(f"policy {number}", policy, policy_text, policy_from)
         for number, policy in enumerate(POLICIES, start=1)

@@ -819,6 +819,22 @@ NOTED_OBSERVATION = replace(
 
 UNREAD_OBSERVATION = replace(BARE_OBSERVATION, unread="unread-1")
 
+RECORDED_MARK = replace(
+    MARKS[0],
+    pod_uids=("pod_uids-1", "pod_uids-2"),
+    attachment_uids=("attachment_uids-1",),
+    lease_version=9,
+    reported_utc="mark_reported_utc-1",
+)
+RECORDED_OBSERVATION = replace(
+    BARE_OBSERVATION,
+    node=replace(BARE_OBSERVATION.node, mark=RECORDED_MARK, lease_version=10, reported_utc="reported_utc-1"),
+    history=replace(
+        BARE_OBSERVATION.history, off_lease_version=11, off_reported_utc="off_reported_utc-1", back_s=404.5
+    ),
+    apart_s=-505.5,
+)
+
 STATES = (
     Kept(nodes=(NODES[0], NODES[1], NODE_WITHOUT_LEASE), notes=NOTES, utc="utc-1"),
     Kept(),
@@ -907,6 +923,7 @@ SUMMARIES = (
 # "reasons, 0.2.0": (Reason.NEW,).
 ENUMS = {
     "reasons, notes first": (Reason.NOTES_FIRST,),
+    "outcomes of checks, alarm": (Outcome.ALARM,),
     "power states": (
         PowerState.RUNNING,
         PowerState.PAUSED,

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.contract.deadlines import IN_TIME
+from fencer.core.cordon import HOOK
 from fencer.core.model import Cordon
 from fencer.core.policy import Mode, Policy
 from fencer.planned.hook import Request, drain_for
@@ -186,3 +187,18 @@ def test_a_hook_that_comes_after_that_time_is_obeyed(lab):
     drain(lab)
     lab.simulation.clock.advance(61.0)
     assert drain(lab).startswith(f"{NAME} drained, ")
+
+
+@pytest.mark.parametrize(
+    ("since_s", "own_s", "waits"),
+    [(59.0, 0.0, True), (61.0, 0.0, False), (61.0, -5.0, True), (-600.0, 0.0, True), (-602.0, 0.0, False)],
+)
+def test_a_drain_for_another_hook_may_go_on_by_the_slower_clock(lab, since_s, own_s, waits):
+    """Its cordon may have been written by a clock that is ahead (docs/design.md, E26)."""
+    clock, cluster = lab.simulation.clock, lab.simulation.cluster
+    clock.advance(700.0)
+    node = cluster.fact(NAME).node
+    cluster.cordon(node, Cordon(HOOK, node.boot_id, clock.utc_in(-since_s), "another"))
+    world = lab._world
+    lab._world = lambda: replace(world(), utc=lambda: clock.utc_in(own_s))
+    assert ("a drain for another hook, run another, began" in drain(lab)) is waits

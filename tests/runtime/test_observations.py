@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.model import GuestHistory, Intent, PowerState, Word
+from fencer.core.maintenance import Window
+from fencer.core.model import FenceMark, GuestHistory, Intent, PowerState, Proof, Word
+from fencer.core.pause import PauseNote, write
 from fencer.core.policy import AfterStop
+from fencer.runtime.reconcile import Agent
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiNode, ApiPod
@@ -225,3 +228,71 @@ def test_a_node_that_was_never_looked_at_was_looked_at_long_ago():
     far, close = see(stage)
     assert (far.looked_s, close.looked_s) == (float("inf"), 0.0)
     assert far.history != GuestHistory()
+
+
+class TestTwoClocks:
+    """docs/design.md, E26: each time of the API server is compared with this machine's as soon as it comes."""
+
+    @staticmethod
+    def ahead(seconds, **shape):
+        """A sound cluster whose agent's machine is so far ahead of the API server's clock."""
+        stage = sound(**shape)
+        clock = stage.simulation.clock
+        world = replace(stage.world, utc=lambda: clock.utc_in(seconds))
+        stage.agent = Agent(world, stage.policy, stage.simulation.rules())
+        return stage
+
+    def test_each_look_has_both(self):
+        stage = self.ahead(120.0)
+        far, close = see(stage)
+        scene = stage.agent.observer.look()
+        again = stage.agent.observer.recounted(scene, replace(close, apart_s=0.0), 0.0)
+        assert {scene.apart_s, far.apart_s, close.apart_s, again.apart_s} == {120.0}
+        assert (scene.earliest_utc, scene.latest_utc) == (scene.utc, stage.simulation.clock.utc_in(120.0))
+
+    def test_a_count_that_serves_several_has_the_clocks_of_its_own_answer(self):
+        stage = self.ahead(120.0)
+        _, close = see(stage)
+        scene = stage.agent.observer.look()
+        for _ in range(2):
+            scene.apart_s = 0.0
+            stage.agent.observer.recounted(scene, close, stage.simulation.clock.now_s())
+            assert scene.apart_s == 120.0
+
+    def test_without_an_own_clock_the_api_servers_counts(self):
+        assert {seen.apart_s for seen in see(sound())} == {0.0}
+
+    @pytest.mark.parametrize(("seconds", "paused"), [(-30.0, True), (30.0, False), (0.0, False)])
+    def test_a_pause_of_the_whole_cluster_ends_by_the_slower(self, seconds, paused):
+        stage = self.ahead(seconds)
+        ended = PauseNote("storage work", stage.simulation.clock.utc_in(-20.0))
+        stage.simulation.api.paused_why = write(ended)
+        assert (stage.agent.observer.look().paused_why is not None) is paused
+
+    @pytest.mark.parametrize(("seconds", "is_open"), [(0.0, False), (-300.0, False), (300.0, True)])
+    def test_a_window_that_either_opens_is_shown(self, seconds, is_open):
+        """It opens in two to three minutes."""
+        stage = self.ahead(seconds)
+        begins = stage.simulation.clock.utc_in(180.0)[11:16]
+        policy = replace(stage.policy, maintenance=(Window(begins, "12:00", "UTC"),))
+        stage.agent = Agent(replace(stage.world, utc=lambda: stage.simulation.clock.utc_in(seconds)), policy)
+        assert bool(stage.agent.observer.look().windows) is is_open
+
+    def test_a_word_in_a_mark_is_known_since_it_was_first_seen(self):
+        stage = sound()
+        node = stage.agent.observer.look().nodes[NAME]
+        mark = FenceMark(
+            "first", stage.simulation.clock.utc(), node.boot_id, see(stage)[0].candidates[0].guest, "a"
+        )
+        known_s = []
+        for marked in (mark, mark, replace(mark, incident="second"), replace(mark, proof=Proof.POWER)):
+            spoken = (
+                marked
+                if marked.proof is Proof.POWER and known_s[2:]
+                else replace(marked, proof=Proof.OPERATOR)
+            )
+            scene = stage.agent.observer.look()
+            far = stage.agent.observer.observation(scene, replace(node, mark=spoken))
+            known_s.append(None if far.word.given_s is None else scene.now_s - far.word.given_s)
+            stage.simulation.clock.advance(20.0)
+        assert known_s == [0.0, pytest.approx(20.0, abs=1.0), 0.0, None]
