@@ -61,7 +61,6 @@ from tests.frozen.samples import (
     NOTED_OBSERVATION,
     OBSERVATIONS,
     POLICIES,
-    RECORDED_MARK,
     RECORDED_OBSERVATION,
     REQUESTS,
     RESULTS,
@@ -96,6 +95,13 @@ GUEST = GuestRef("home", "105", "4c4c4544-0001", "k8s-2", "pve1", "host-uuid-1",
 BARE_GUEST = GuestRef("lab", "4c4c4544-0002", "4c4c4544-0002", "k8s-3")
 FENCED_AT = "2026-11-29T02:14:30Z"
 MARK = FenceMark("5a5ca47e", FENCED_AT, "boot-2", GUEST, "fencer@pve1", Proof.POWER, "run-7", pods=12)
+RECORDED = replace(
+    MARK,
+    pod_uids=("pod-uid-1", "pod-uid-2"),
+    attachment_uids=("attachment-uid-1",),
+    lease_version=4712,
+    reported_utc="2026-11-29T02:13:20Z",
+)
 BARE_MARK = FenceMark("5a5ca47f", FENCED_AT, "boot-3", BARE_GUEST, "anna@box (by hand)", Proof.OPERATOR)
 DOUBTS = (
     Doubt(Doubted.CONTRADICTED, GUEST, "proxmox:home", "fencer@pve1", "2026-11-29T02:10:00Z"),
@@ -181,6 +187,7 @@ NODES = (
         for proof in (Proof.ABSENCE, Proof.HA_RECOVERY, Proof.HOST_POWER)
     ),
     on_node(f"{MARK_KEY}, schema 1", replace(MARK, schema=1), lambda node: node.mark),
+    on_node(f"{MARK_KEY}, recorded", RECORDED, lambda node: node.mark, taint),
     on_node(
         "fencer.dev/doubts",
         DOUBTS,

@@ -80,7 +80,7 @@ def parsed(text: str) -> Any:
         return text
 
 
-FROZEN_SO_FAR = (68650, "7fdeb6072c931f21d044ce867508cafb5423edd53051e8d2a83d69fc2b2489c1")
+FROZEN_SO_FAR = (73632, "721421ae85caaf413358c4da2bc420aee931d321fb355641ea63ba905c6de464")
 """How many bytes of the file nobody may change any more, and their SHA-256. Raise both when you append."""
 
 
