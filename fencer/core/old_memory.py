@@ -6,7 +6,8 @@ fenced, beside a lease that is renewed. So a renewal alone proves nothing. These
 
 - the hypervisor reports that the VM was restored, or that the run which was fenced goes on;
 - the kubelet has reported its status since the fence, and in that very report the boot that was fenced;
-- it still has not reported another boot long after a kubelet that starts would have.
+- it still has not reported another boot long after a kubelet that starts would have; where a cold start is
+  reported, only if it renews its lease all that time.
 
 Source: kubernetes pkg/kubelet/kubelet.go: `Run` starts the lease controller and `syncNodeStatus` side by
 side, and the latter waits for the runtime; one patch has the conditions and the boot id. The times were
@@ -45,6 +46,11 @@ report a node that is ready.
 REPORTED = "its kubelet has reported its status since the fence, with the boot id that was fenced"
 RENEWED = f"its kubelet has renewed its lease for {age(BOOT_ID_LATE_S)} with the boot id that was fenced"
 
+SILENT_SINCE = (
+    f"its VM runs, no cold start is reported, and {age(BOOT_ID_LATE_S)} after its kubelet renewed its lease "
+    "the Node still has the boot id that was fenced"
+)
+
 
 def sign_of_old_memory(subject: Subject, policy: Policy) -> str:
     """Return what shows that memory from before the fence runs again; empty: nothing does (M5)."""
@@ -70,7 +76,11 @@ def sign_of_known_boot(seen: Observation, policy: Policy) -> str:
         return ""
     if _reported_since(seen, node.mark, policy):
         return REPORTED
-    return RENEWED if seen.now_s - node.heard_s - history.back_s >= BOOT_ID_LATE_S else ""
+    if seen.now_s - node.heard_s - history.back_s >= BOOT_ID_LATE_S:
+        return RENEWED
+    cold = seen.evidence is not None and seen.evidence.cold_start
+    waited_s = seen.now_s - history.back_s if _runs(seen) and not cold else 0.0
+    return SILENT_SINCE if waited_s >= BOOT_ID_LATE_S else ""
 
 
 def _renewed_since(seen: Observation, mark: FenceMark, policy: Policy) -> bool:

@@ -20,7 +20,13 @@ from fencer.core.model import (
     UntaintNode,
     Verdict,
 )
-from fencer.core.old_memory import BOOT_ID_LATE_S, RENEWED, REPORTED, sign_of_known_boot
+from fencer.core.old_memory import (
+    BOOT_ID_LATE_S,
+    RENEWED,
+    REPORTED,
+    SILENT_SINCE,
+    sign_of_known_boot,
+)
 from fencer.core.pods import MOST_ON_RECORD, given_away, keeping_volumes, to_clear, to_release
 from fencer.core.policy import AfterStop, Policy
 from tests.core.build import (
@@ -91,6 +97,23 @@ class TestOrdinaryBoot:
         seen = back(history=replace(RUNS, back_s=heard_s - lasted_s))
         assert sign_of_known_boot(seen, ARMED) == sign
         assert len(alarms(decide(seen, ARMED))) == bool(sign)
+
+    @pytest.mark.parametrize(
+        ("cold_start", "sign"), [(None, SILENT_SINCE), (False, SILENT_SINCE), (True, "")]
+    )
+    def test_a_kubelet_that_falls_silent_before_it_reports_is_a_sign_unless_a_cold_start_is_reported(
+        self, cold_start, sign
+    ):
+        once = replace(RUNS, back_s=NOW_S - BOOT_ID_LATE_S)
+        quiet = replace(BACK, lease_age_s=BOOT_ID_LATE_S)
+        reading = evidence(PowerState.RUNNING, cold_start=cold_start, incarnation="run-2")
+        assert sign_of_known_boot(back(node=quiet, history=once, evidence=reading), ARMED) == sign
+        early = replace(once, back_s=NOW_S - BOOT_ID_LATE_S + 0.1)
+        assert sign_of_known_boot(back(node=quiet, history=early, evidence=reading), ARMED) == ""
+        off = replace(once, run=run())
+        assert sign_of_known_boot(back(node=quiet, history=off, evidence=reading), ARMED) == ""
+        unread = back(node=quiet, history=once, evidence=None)
+        assert sign_of_known_boot(unread, ARMED) == SILENT_SINCE
 
     @pytest.mark.parametrize(
         "changed",

@@ -11,13 +11,14 @@ from fencer.core import annotations
 from fencer.core.consent import HANDED_OVER
 from fencer.core.decide import decide
 from fencer.core.kept import Kept
-from fencer.core.model import Intent, Judged, PowerState, Reason, Taint, Verdict, Word
+from fencer.core.model import FenceMark, Intent, Judged, PowerState, Reason, Taint, Verdict, Word
 from fencer.core.pause import PauseNote, write
 from fencer.core.requests import Strategy
 from fencer.errors import StateError
 from fencer.runtime.election import Campaigns
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.clock import EPOCH
+from fencer.simulation.cluster import KEY
 from fencer.simulation.faults import What
 from fencer.simulation.guests import Passage
 from fencer.simulation.objects import ApiPod
@@ -336,10 +337,16 @@ def uncordoned(case: Case) -> None:
 
 
 def stray_pod(case: Case) -> None:
-    """Let a pod show up that was bound to the node before it was fenced."""
-    api = case.simulation.api
+    """Let a pod show up that was bound to the node before it was fenced, and is on the fence's record."""
+    api, uid = case.simulation.api, case.simulation.api.new_uid()
     owner, born_s = "StatefulSet/old", case.simulation.clock.now_s() - 3600.0
-    api.create_pod(ApiPod("demo", "old-0", api.new_uid(), owner, born_s, node=case.node, phase="Running"))
+    seal, notes = annotations.Seal(KEY, case.api_node.uid), case.api_node.annotations
+    mark = annotations.read_mark(notes[annotations.MARK], seal)
+    assert isinstance(mark, FenceMark)
+    notes[annotations.MARK] = annotations.write_mark(
+        replace(mark, pod_uids=(*(mark.pod_uids or ()), uid)), seal
+    )
+    api.create_pod(ApiPod("demo", "old-0", uid, owner, born_s, node=case.node, phase="Running"))
 
 
 def forgets_saved(case: Case) -> None:
