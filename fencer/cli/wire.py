@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
@@ -446,6 +446,7 @@ class Parts:
 
     Attributes:
         path: Where the configuration is.
+        wall: This machine's clock.
         state: Reads what the agent on this machine has noted and could not write on Nodes yet.
     """
 
@@ -457,6 +458,7 @@ class Parts:
     clock: Clock
     witnesses: Mapping[tuple[str, str], HostPower]
     leases: LeaseStore
+    wall: Callable[[], datetime]
     requests: Requests | None = None
     state: StateStore | None = None
 
@@ -501,7 +503,7 @@ class Parts:
             election=election,
             requests=self.requests,
             state=self.state,
-            utc=lambda: write_utc(datetime.now(UTC)),
+            utc=lambda: write_utc(self.wall()),
         )
 
 
@@ -544,7 +546,19 @@ def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) ->
         for endpoint in config.endpoints:
             hypervisors[endpoint.name] = wiring.hypervisor(endpoint, clock)
         with a_way_on(path):
-            yield Parts(path, config, cluster, hypervisors, asker, clock, witnesses, leases, requests, state)
+            yield Parts(
+                path,
+                config,
+                cluster,
+                hypervisors,
+                asker,
+                clock,
+                witnesses,
+                leases,
+                wiring.wall,
+                requests,
+                state,
+            )
     finally:
         for hypervisor in hypervisors.values():
             hypervisor.close()

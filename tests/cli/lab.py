@@ -20,6 +20,7 @@ from fencer.config.settings import Config, HookSettings, JournalSettings, Libvir
 from fencer.core.election import Seat, Tenure
 from fencer.core.identity import Admission
 from fencer.core.policy import Mode, Policy
+from fencer.core.times import write_utc
 from fencer.errors import ClusterError, ConfigError, HypervisorUnreachable
 from fencer.ports import (
     Account,
@@ -221,6 +222,7 @@ class Lab(Wiring):
             Quiet(),
             leases=simulation.leases,
             election=self.election,
+            utc=lambda: write_utc(self.wall()),
         )
 
     def _watched_world(self) -> World:

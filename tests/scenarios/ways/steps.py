@@ -346,6 +346,7 @@ def stray_pod(case: Case) -> None:
     notes[annotations.MARK] = annotations.write_mark(
         replace(mark, pod_uids=(*(mark.pod_uids or ()), uid)), seal
     )
+    api.changed(case.api_node)
     api.create_pod(ApiPod("demo", "old-0", uid, owner, born_s, node=case.node, phase="Running"))
 
 
