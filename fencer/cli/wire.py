@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
@@ -447,6 +447,7 @@ class Parts:
     Attributes:
         path: Where the configuration is.
         state: Reads what the agent on this machine has noted and could not write on Nodes yet.
+        utc: Reads this machine's clock, RFC 3339.
     """
 
     path: Path
@@ -459,6 +460,7 @@ class Parts:
     leases: LeaseStore
     requests: Requests | None = None
     state: StateStore | None = None
+    utc: Callable[[], str] | None = None
 
     @property
     def policy(self) -> Policy:
@@ -501,7 +503,7 @@ class Parts:
             election=election,
             requests=self.requests,
             state=self.state,
-            utc=lambda: write_utc(datetime.now(UTC)),
+            utc=self.utc,
         )
 
 
@@ -544,7 +546,8 @@ def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) ->
         for endpoint in config.endpoints:
             hypervisors[endpoint.name] = wiring.hypervisor(endpoint, clock)
         with a_way_on(path):
-            yield Parts(path, config, cluster, hypervisors, asker, clock, witnesses, leases, requests, state)
+            ports = (cluster, hypervisors, asker, clock, witnesses, leases, requests, state)
+            yield Parts(path, config, *ports, lambda: write_utc(wiring.wall()))
     finally:
         for hypervisor in hypervisors.values():
             hypervisor.close()
