@@ -133,7 +133,7 @@ def test_a_cordon_stays_after_a_fence_until_it_has_settled(settled_s, is_wrong):
     world.taint()
     world.port.untaint(world.node(), Cordon("unfence", "", ""))
     world.simulation.clock.advance(settled_s)
-    objects = pytest.raises(Breach, match="its cordon is lifted 20.0 s after its fence")
+    objects = pytest.raises(Breach, match=r"its cordon is lifted 20\.0 s after its fence")
     with objects if is_wrong else nullcontext():
         world.port.uncordon(world.node())
 
