@@ -446,8 +446,8 @@ class Parts:
 
     Attributes:
         path: Where the configuration is.
-        wall: This machine's clock.
         state: Reads what the agent on this machine has noted and could not write on Nodes yet.
+        utc: Reads this machine's clock, RFC 3339.
     """
 
     path: Path
@@ -458,9 +458,9 @@ class Parts:
     clock: Clock
     witnesses: Mapping[tuple[str, str], HostPower]
     leases: LeaseStore
-    wall: Callable[[], datetime]
     requests: Requests | None = None
     state: StateStore | None = None
+    utc: Callable[[], str] | None = None
 
     @property
     def policy(self) -> Policy:
@@ -503,7 +503,7 @@ class Parts:
             election=election,
             requests=self.requests,
             state=self.state,
-            utc=lambda: write_utc(self.wall()),
+            utc=self.utc,
         )
 
 
@@ -546,19 +546,8 @@ def connected(wiring: Wiring, path: Path, *, patience_s: float | None = None) ->
         for endpoint in config.endpoints:
             hypervisors[endpoint.name] = wiring.hypervisor(endpoint, clock)
         with a_way_on(path):
-            yield Parts(
-                path,
-                config,
-                cluster,
-                hypervisors,
-                asker,
-                clock,
-                witnesses,
-                leases,
-                wiring.wall,
-                requests,
-                state,
-            )
+            ports = (cluster, hypervisors, asker, clock, witnesses, leases, requests, state)
+            yield Parts(path, config, *ports, lambda: write_utc(wiring.wall()))
     finally:
         for hypervisor in hypervisors.values():
             hypervisor.close()

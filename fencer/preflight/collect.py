@@ -19,7 +19,7 @@ from fencer.core.ledger import read_ledger
 from fencer.core.model import Evidence, GuestRef, Unreadable
 from fencer.core.policy import Remediation
 from fencer.core.rung import Subject
-from fencer.core.times import write_utc
+from fencer.core.times import apart_s, earlier, write_utc
 from fencer.errors import ClusterDenied, ClusterError, ClusterNotFound, FencerError, HypervisorUnreachable
 from fencer.hosts.settings import FenceAgentSettings
 from fencer.ports import (
@@ -279,7 +279,7 @@ class _Collector:
                 lease,
                 holder=record.holder,
                 agents=read_agents(record.notes),
-                utc=record.utc,
+                utc=earlier(record.utc, apart_s(record.utc, write_utc(self.builder.wall()))),
                 garbled=shared.text if isinstance(shared, Unreadable) else "",
             )
         except ClusterNotFound:

@@ -231,7 +231,7 @@ def test_a_node_that_was_never_looked_at_was_looked_at_long_ago():
 
 
 class TestTwoClocks:
-    """docs/design.md, E26: each time of the API server is compared with this machine's once it comes."""
+    """docs/design.md, E26: the API server's time is compared with this machine's as soon as it comes."""
 
     @staticmethod
     def ahead(seconds, **shape):

@@ -20,7 +20,7 @@ def simulation():
 
 
 def balancer(simulation, *clocks):
-    return Balancer(clocks, simulation.timeline, Random(0))  # noqa: S311 - repeatable on purpose
+    return Balancer(clocks, simulation.timeline, Random(0))  # noqa: S311 - repeatable
 
 
 def test_a_clock_that_is_set_shows_another_time_from_then_on():
