@@ -92,6 +92,8 @@ class Truth:
         """Guest → its run that an agent ended by cutting its power."""
         self._back_s: dict[str, float] = {}
         """Guest → when its memory came to be, or came back."""
+        self._off_since_s: dict[str, float] = {}
+        """Guest → since when it is off."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
         self._boots: dict[str, set[str]] = {}
@@ -247,11 +249,20 @@ class Truth:
             if now.cordoned and not was.cordoned:
                 self._lifted_s[name] = self._simulation.clock.now_s()
             self._hold_against_hands_off(name, "its fence is lifted", begun=True)
-            self._hold_against_old_memory(name, self._ours.pop(name))
+            fenced_s = self._ours.pop(name)
+            self._hold_against_old_memory(name, fenced_s)
+            self._hold_against_death(name, fenced_s)
         if was.cordoned and not now.cordoned and was.cordoner == "fencer":
             self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
+
+    def _hold_against_death(self, name: str, fenced_s: float) -> None:
+        """No fence is lifted whose guest was off when it was fenced, and has not run since."""
+        guests = [guest for guest in self._simulation.world.guests.values() if guest.node == name]
+        off_s = max((self._off_since_s.get(guest.name, math.inf) for guest in guests), default=math.inf)
+        if off_s < fenced_s:
+            self._breach(name, "its fence is lifted, and its guest has not run since")
 
     def _hold_against_haste(self, name: str) -> None:
         """After a fence a node stays cordoned until caches have settled."""
@@ -388,6 +399,10 @@ class Truth:
             self._paused_since_s.setdefault(guest.name, self._simulation.clock.now_s())
         else:
             self._paused_since_s.pop(guest.name, None)
+        if alive:
+            self._off_since_s.pop(guest.name, None)
+        else:
+            self._off_since_s.setdefault(guest.name, self._simulation.clock.now_s())
         if alive and not self._was_alive.get(guest.name, True):
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive

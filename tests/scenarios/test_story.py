@@ -10,8 +10,8 @@ from fencer.simulation.timeline import StageEvent
 from tests.scenarios.recipes import real_agent
 
 
-def played(name):
-    stage = Stage(SCENARIOS[name], real_agent)
+def played(name, seed=0):
+    stage = Stage(SCENARIOS[name], real_agent, seed=seed)
     return list(stage.play()), stage.summary()
 
 
@@ -54,6 +54,14 @@ def test_an_order_for_another_run_is_told_as_not_given():
     (order,) = [event for event in events if event.data.get("action") == "StopGuest"]
     assert order.text.startswith("did not stop it: ")
     assert whats.index("agent-freezes") < whats.index("agent-goes-on") < events.index(order)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_where_the_clocks_of_api_servers_differ_a_fence_stands_without_an_alarm(seed):
+    events, summary = played("clocks-apart", seed)
+    actions = [event.data["action"] for event in events if event.data.get("action") and event.node == "k8s-2"]
+    assert ("Alarm" in actions, actions.count("TaintNode"), actions.count("UntaintNode")) == (False, 1, 1)
+    assert summary.as_expected
 
 
 @pytest.mark.parametrize(

@@ -120,10 +120,19 @@ def test_our_own_come_off():
     world = Witnessed()
     world.happen(What.CRASH)
     world.taint()
+    world.happen(What.START)
     world.port.untaint(world.node(), None)
     world.port.cordon(world.node(), Cordon("drain", "", ""))
     world.port.uncordon(world.node())
     assert world.truth.breaches == 0
+
+
+def test_a_fence_stays_whose_guest_has_not_run_since():
+    world = Witnessed()
+    world.happen(What.CRASH, pass_s=1.0)
+    world.taint()
+    with pytest.raises(Breach, match="its fence is lifted, and its guest has not run since"):
+        world.port.untaint(world.node(), None)
 
 
 @pytest.mark.parametrize(("settled_s", "is_wrong"), [(20.0, True), (29.0, False)])
@@ -131,6 +140,7 @@ def test_a_cordon_stays_after_a_fence_until_it_has_settled(settled_s, is_wrong):
     world = Witnessed()
     world.happen(What.CRASH)
     world.taint()
+    world.happen(What.START)
     world.port.untaint(world.node(), Cordon("unfence", "", ""))
     world.simulation.clock.advance(settled_s)
     objects = pytest.raises(Breach, match=r"its cordon is lifted 20\.0 s after its fence")
