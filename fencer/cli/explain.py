@@ -148,7 +148,8 @@ def _rung(check: Check, judged: Judged) -> list[Cell | str]:
     if check.name == GUEST_RUNS and judged.decision.reason is Reason.BLIND:
         return [sign(Outcome.NOT_ASKED), check.name, clean(f"not known: {check.seen}")]
     if check.outcome is Outcome.ALARM:
-        return [Cell(sign(check.outcome), BAD), Cell(check.name, BAD), clean(check.seen)]
+        needs = [Cell(clean(f"needs {check.needs}"), FAINT)] if check.needs else []
+        return [Cell(sign(check.outcome), BAD), Cell(check.name, BAD), clean(check.seen), *needs]
     if check.outcome is Outcome.PASSED:
         limit = [Cell(clean(check.needs), FAINT)] if check.needs else []
         return [Cell(sign(check.outcome), GOOD), check.name, clean(check.seen), *limit]

@@ -138,7 +138,7 @@ RETURN = acting(
     Act.LIFT,
     (
         ("same guest", recover.same_guest),
-        ("no old memory", recover.no_old_memory),
+        ("old memory", recover.no_old_memory),
         ("running", recover.running),
         ("booted again", recover.booted_anew),
         ("renewed", recover.renewed),

@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencer.core.holds import BY_REASON, Act, May, command_to_resume
+from fencer.core.identity import subject_of
 from fencer.core.model import (
     Alarm,
     Binding,
@@ -43,14 +44,6 @@ Source: kubernetes pkg/kubelet/kubelet.go, nodeReadyGracePeriod: for so long a k
 report a node that is ready.
 """
 
-REPORTED = "its kubelet has reported its status since the fence, with the boot id that was fenced"
-RENEWED = f"its kubelet has renewed its lease for {age(BOOT_ID_LATE_S)} with the boot id that was fenced"
-
-SILENT_SINCE = (
-    f"its VM runs, no cold start is reported, and {age(BOOT_ID_LATE_S)} after its kubelet renewed its lease "
-    "the Node still has the boot id that was fenced"
-)
-
 
 def sign_of_old_memory(subject: Subject, policy: Policy) -> str:
     """Return what shows that memory from before the fence runs again; empty: nothing does (M5)."""
@@ -74,13 +67,18 @@ def sign_of_known_boot(seen: Observation, policy: Policy) -> str:
         return ""
     if node.heard_s is None or not _renewed_since(seen, node.mark, policy):
         return ""
+    boot, late = f"boot id {node.boot_id}, known from before the fence", age(BOOT_ID_LATE_S)
     if _reported_since(seen, node.mark, policy):
-        return REPORTED
+        return f"its kubelet reported its status after the fence, with {boot}"
     if seen.now_s - node.heard_s - history.back_s >= BOOT_ID_LATE_S:
-        return RENEWED
+        return f"its kubelet has renewed its lease for {late} and still has {boot}"
     cold = seen.evidence is not None and seen.evidence.cold_start
     waited_s = seen.now_s - history.back_s if _runs(seen) and not cold else 0.0
-    return SILENT_SINCE if waited_s >= BOOT_ID_LATE_S else ""
+    if waited_s < BOOT_ID_LATE_S:
+        return ""
+    return (
+        f"its VM runs, no cold start is reported, and {late} after its kubelet was alive it still has {boot}"
+    )
 
 
 def _renewed_since(seen: Observation, mark: FenceMark, policy: Policy) -> bool:
@@ -112,34 +110,34 @@ def _runs(seen: Observation) -> bool:
 
 def with_fence_alarm(seen: Observation, mark: FenceMark, policy: Policy, decision: Decision) -> Decision:
     """Add an alarm where old memory is back, whatever is in the way; or where the way back takes long."""
-    run = seen.history.run
     if decision.actions or seen.word.same_boot_why is not None:
         return decision
-    if sign := sign_of_known_boot(seen, policy):
+    subject = subject_of(seen)
+    if sign := sign_of_old_memory(subject, policy) if subject else sign_of_known_boot(seen, policy):
         check = Check("old memory", Outcome.ALARM, sign, "a cold restart of the VM")
         return with_alarm(decision, check, _alarm_under_hold(seen, mark, decision))
+    run, limit = seen.history.run, age(policy.unfence_alarm_s)
     if run is None or run.power_state is not PowerState.RUNNING:
         return decision
-    runs_s, limit = seen.now_s - run.since_s, age(policy.unfence_alarm_s)
+    runs_s = seen.now_s - run.since_s
     if runs_s < policy.unfence_alarm_s:
         return decision
     check = Check(
-        "late return", Outcome.ALARM, f"its VM has been running for {age(runs_s)}", f"limit {limit}"
+        "late return", Outcome.ALARM, f"its VM has been running for {age(runs_s)}, and the limit is {limit}"
     )
-    return with_alarm(
-        decision, check, Alarm(f"its guest has been back for more than {limit} and it is still fenced")
-    )
+    alarm = Alarm(f"its VM has been running for more than {limit}, and its node is still fenced")
+    return with_alarm(decision, check, alarm)
 
 
 def with_earlier_boot_alarm(node: NodeView, decision: Decision) -> Decision:
     """Add an alarm where a node runs an earlier boot: a snapshot can bring old memory back at any time."""
-    earlier = node.binding.boot_ids[:-1] if isinstance(node.binding, Binding) else ()
-    if node.boot_id not in earlier:
+    boots = node.binding.boot_ids if isinstance(node.binding, Binding) else ()
+    if node.boot_id not in boots[:-1]:
         return decision
     text = f"it runs an earlier boot again ({node.boot_id}): memory that may write to volumes given away"
-    seen = f"boot id {node.boot_id}; since then it ran another"
+    seen = f"boot id {node.boot_id}; it ran {boots[-1]} later than that"
     check = Check("earlier boot", Outcome.ALARM, seen, "a cold restart of the VM")
-    return with_alarm(decision, check, Alarm(f"{text}. Restart its guest cold."))
+    return with_alarm(decision, check, Alarm(f"{text}. Restart its VM cold."))
 
 
 def with_alarm(decision: Decision, check: Check, alarm: Alarm) -> Decision:
@@ -147,8 +145,13 @@ def with_alarm(decision: Decision, check: Check, alarm: Alarm) -> Decision:
     return replace(decision, checks=(*decision.checks, check), actions=(alarm, *decision.actions))
 
 
-def old_memory_alarm(mark: FenceMark) -> Alarm:
-    """Return the alarm that old memory is back; one text for each fence, so that it is raised once."""
+def old_memory_alarm(seen: Observation, mark: FenceMark) -> Alarm:
+    """Return the alarm that old memory is back; one text for each state, so that it is raised once."""
+    if seen.evidence is not None and seen.evidence.gone:
+        return Alarm(
+            f"{mark.guest} ran with its old memory after the fence, and is off now; it may have written to "
+            "volumes that were given away. Check them."
+        )
     return Alarm(
         f"{mark.guest} came back with its old memory; it may write to volumes that "
         "were given away. Restart it cold."
@@ -158,11 +161,12 @@ def old_memory_alarm(mark: FenceMark) -> Alarm:
 def _alarm_under_hold(seen: Observation, mark: FenceMark, decision: Decision) -> Alarm:
     """Return the alarm, and with it the command to type where fencer may not react."""
     hold = BY_REASON.get(decision.reason)
-    if hold is None or hold.may(Act.UNDO) is not May.ALARM:
-        return old_memory_alarm(mark)
+    off = seen.evidence is not None and seen.evidence.gone
+    if off or hold is None or hold.may(Act.UNDO) is not May.ALARM:
+        return old_memory_alarm(seen, mark)
     command = command_to_resume(seen.node, decision.reason)
     return Alarm(
         f"{mark.guest} runs with the memory that it had before it was fenced, and fencer keeps its hands "
-        "off: it neither stops the VM nor lifts the fence. Cut the VM's power where it runs, unless its "
-        f"pods are all still there. Then let fencer act again: {command}"
+        "off: it neither stops the VM nor lifts the fence. Cut the VM's power where it runs, unless every "
+        f"pod and volume attachment of that fence is still there. Then let fencer act again: {command}"
     )

@@ -90,7 +90,7 @@ def on_record(mark: FenceMark, seen: Observation) -> FenceMark:
 
 
 def given_away(seen: Observation, mark: FenceMark) -> str:
-    """Return what of that which a fence was about is not there any more, for people; empty: all of it is.
+    """Return, for people, how many of a fence's pods and volumes are gone; empty: all are still there.
 
     A pod that is over has left its volumes: another one gets them.
 
@@ -104,9 +104,9 @@ def given_away(seen: Observation, mark: FenceMark) -> str:
     attachments = {item.uid for item in seen.attachments or () if not item.terminating}
     gone, detached = set(mark.pod_uids) - pods, set(mark.attachment_uids) - attachments
     if not mark.pod_uids and not mark.attachment_uids:
-        return "it is not known what the fence was about"
+        return "what the fence was about is not known"
     lost = [count(len(one), name) for one, name in ((gone, "pod"), (detached, "volume")) if one]
-    return f"{' and '.join(lost)} of the fence not there any more" if lost else ""
+    return f"{' and '.join(lost)} of the fence no longer there" if lost else ""
 
 
 def _fewer_pods(seen: Observation, mark: FenceMark) -> str:

@@ -123,12 +123,13 @@ def no_old_memory(subject: Subject, policy: Policy) -> Answer:
         return Passed("no sign of it")
     if _vouched_for(subject):
         return Passed(f"{sign}; by the operator's word: {subject.seen.word.same_boot_why}")
+    lost = given_away(subject.seen, subject.mark) if subject.seen.close else ""
     return Objection(
         Verdict.RECOVERING,
         Reason.OLD_MEMORY,
-        f"{sign}{_forbidden(subject)}",
+        f"{sign}{_forbidden(subject)}{f'; {lost}' if lost else ''}",
         f"the guest restarted cold, or `fencer unfence {subject.node.name} --same-boot WHY`",
-        actions=(old_memory_alarm(subject.mark),),
+        actions=(old_memory_alarm(subject.seen, subject.mark),),
     )
 
 
@@ -234,8 +235,13 @@ def volumes_gone(subject: Subject, policy: Policy) -> Answer:
         seen = f"{len(left)} attached: {', '.join(attachment.volume for attachment in left[:3])}"
         seen = f"{seen}; pods that tolerate the taint may keep some: {unread}" if unread else seen
         return Objection(Verdict.RECOVERING, Reason.VOLUMES_REMAIN, seen, recheck_s=policy.poll_s)
-    stay = len(subject.seen.attachments or ())
-    return Passed(f"none but {stay} of pods that stay or came after the fence" if stay else "none attached")
+    stay = [one.volume for one in subject.seen.attachments or ()]
+    names = ", ".join(stay[:3]) + (", …" if len(stay) > 3 else "")  # noqa: PLR2004 - as many as are named
+    return Passed(
+        f"only of pods that tolerate the taint or are newer than the fence: {names}"
+        if stay
+        else "none attached"
+    )
 
 
 def memory_is_back(subject: Subject, policy: Policy) -> Answer:

@@ -96,7 +96,10 @@ def judge_clock(utc: str, wall: datetime) -> Finding:
     off_s = abs((wall - parse_utc(utc)).total_seconds())
     if off_s <= CLOCK_S:
         return Finding("clock", f"within {CLOCK_S:g} s")
-    text = "compared with the API server: times in log and journal will mislead. No decision depends on it"
+    text = (
+        "compared with the API server: times in log and journal will mislead, and pauses and limits last "
+        "longer, by ten minutes at most"
+    )
     return Finding("clock", f"{off_s:.0f} s off", Level.WARN, text, ("chronyc tracking",))
 
 

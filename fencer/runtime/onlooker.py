@@ -108,6 +108,7 @@ def _told(node: NodeView, lease: Lease, utc: str, now_s: float) -> LeaseTrack:
         changed_at_s=now_s - _age_s(lease.renew_time, utc),
         renewals=int(lease.renew_time is not None),  # it was renewed once: so a known boot counts as heard
         not_ready_since_s=None if node.ready else now_s - silence_s,
+        version=lease.version,
     )
 
 

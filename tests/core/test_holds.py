@@ -423,7 +423,7 @@ class TestAlarmOfAFencedBootThatRunsAgain:
         [alarm] = decision.actions
         assert alarm.text.startswith(f"{GUEST} runs with the memory that it had before it was fenced")
         assert "neither stops the VM nor lifts the fence" in alarm.text
-        assert "Cut the VM's power where it runs, unless its pods are all still there." in alarm.text
+        assert "unless every pod and volume attachment of that fence is still there." in alarm.text
         assert alarm.text.endswith(f" Then let fencer act again: {command}")
         assert alarm.text.count("`") == 2
         assert decision.reason is IMPOSED[hold][0]

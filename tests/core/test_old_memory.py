@@ -20,13 +20,7 @@ from fencer.core.model import (
     UntaintNode,
     Verdict,
 )
-from fencer.core.old_memory import (
-    BOOT_ID_LATE_S,
-    RENEWED,
-    REPORTED,
-    SILENT_SINCE,
-    sign_of_known_boot,
-)
+from fencer.core.old_memory import BOOT_ID_LATE_S, sign_of_known_boot
 from fencer.core.pods import MOST_ON_RECORD, given_away, keeping_volumes, to_clear, to_release
 from fencer.core.policy import AfterStop, Policy
 from tests.core.build import (
@@ -48,6 +42,12 @@ from tests.core.build import (
 )
 
 LATER = "2026-11-20T09:59:59Z"
+KNOWN = f"boot id {BOOT}, known from before the fence"
+REPORTED = f"its kubelet reported its status after the fence, with {KNOWN}"
+RENEWED = f"its kubelet has renewed its lease for 2m00s and still has {KNOWN}"
+SILENT_SINCE = (
+    f"its VM runs, no cold start is reported, and 2m00s after its kubelet was alive it still has {KNOWN}"
+)
 BACK = replace(
     returned().node,
     boot_id=BOOT,
@@ -272,13 +272,13 @@ class TestGivenAway:
         [
             ((POD,), (VOLUME,), ""),
             ((replace(POD, terminating=True),), (VOLUME,), ""),
-            ((), (VOLUME,), "1 pod of the fence not there any more"),
-            ((POD,), (), "1 volume of the fence not there any more"),
-            ((), (), "1 pod and 1 volume of the fence not there any more"),
-            ((replace(POD, phase="Failed"),), (VOLUME,), "1 pod of the fence not there any more"),
-            ((replace(POD, uid="another"),), (VOLUME,), "1 pod of the fence not there any more"),
-            ((POD,), (replace(VOLUME, uid="another"),), "1 volume of the fence not there any more"),
-            ((POD,), (replace(VOLUME, terminating=True),), "1 volume of the fence not there any more"),
+            ((), (VOLUME,), "1 pod of the fence no longer there"),
+            ((POD,), (), "1 volume of the fence no longer there"),
+            ((), (), "1 pod and 1 volume of the fence no longer there"),
+            ((replace(POD, phase="Failed"),), (VOLUME,), "1 pod of the fence no longer there"),
+            ((replace(POD, uid="another"),), (VOLUME,), "1 pod of the fence no longer there"),
+            ((POD,), (replace(VOLUME, uid="another"),), "1 volume of the fence no longer there"),
+            ((POD,), (replace(VOLUME, terminating=True),), "1 volume of the fence no longer there"),
         ],
     )
     def test_what_is_not_there_any_more_is_given_away(self, pods, attachments, lost):
@@ -295,11 +295,14 @@ class TestGivenAway:
 
     def test_a_fence_that_was_about_nothing_shows_nothing(self):
         empty = replace(RECORDED, pods=0, pod_uids=(), attachment_uids=())
-        assert given_away(back(), empty) == "it is not known what the fence was about"
+        assert given_away(back(), empty) == "what the fence was about is not known"
 
     def test_whoever_reads_it_sees_why_it_stays(self):
         [check] = [one for one in decide(back(node=REPORTING), ARMED).checks if one.outcome is Outcome.FAILED]
-        assert (check.name, check.seen) == ("no old memory", REPORTED)
+        assert (check.name, check.seen) == (
+            "old memory",
+            f"{REPORTED}; 1 pod and 1 volume of the fence no longer there",
+        )
 
 
 class TestSinceTheFence:
@@ -314,7 +317,7 @@ class TestSinceTheFence:
         seen = returned(node=self.BOOTED, pods=(self.PINNED,), attachments=(self.ATTACHED,))
         decision = decide(seen, ARMED)
         assert decision.verdict is Verdict.UNFENCE
-        why = "none but 1 of pods that stay or came after the fence"
+        why = "only of pods that tolerate the taint or are newer than the fence: pv-db-1"
         assert why in [check.seen for check in decision.checks]
 
     def test_nor_does_it_matter_if_the_volume_never_was_detached(self):
@@ -360,7 +363,7 @@ class TestAlarms:
     @pytest.mark.parametrize(
         ("seen", "name"),
         [
-            (back(node=REPORTING), "no old memory"),
+            (back(node=REPORTING), "old memory"),
             (fenced(node=REPORTING, pods=()), "old memory"),
             (back(node=REPORTING, rivals=("k8s-9",)), "old memory"),
             (back(history=replace(RUNS, run=replace(run(PowerState.RUNNING), since_s=0.0))), "late return"),
@@ -373,6 +376,21 @@ class TestAlarms:
         marked = [one for one in decision.checks if one.outcome in {Outcome.FAILED, Outcome.ALARM}]
         assert name in [one.name for one in marked]
         assert all(one.seen for one in marked)
+
+    def test_of_a_vm_that_is_off_again_the_alarm_says_so(self):
+        """An administrator has just stopped it: "came back" would be wrong by now."""
+        [alarm] = alarms(decide(fenced(node=REPORTING, pods=()), ARMED))
+        assert "ran with its old memory after the fence, and is off now" in alarm.text
+        paused = replace(observation().fleet, paused_why="storage work")
+        [held] = alarms(decide(fenced(node=REPORTING, pods=(), fleet=paused), ARMED))
+        assert held == alarm
+
+    def test_under_a_hold_a_restored_vm_is_a_sign_as_well(self):
+        paused = replace(observation().fleet, paused_why="storage work")
+        restored = evidence(PowerState.RUNNING, cold_start=False)
+        decision = decide(back(evidence=restored, fleet=paused), ARMED)
+        [alarm] = alarms(decision)
+        assert (decision.reason, "fencer resume" in alarm.text) == (Reason.FENCING_PAUSED, True)
 
     def test_the_alarm_of_a_wrong_fence_has_the_proof_that_it_was_wrong(self):
         checks = decide(fenced(node=REPORTING), ARMED).checks
