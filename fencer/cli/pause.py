@@ -26,11 +26,13 @@ from fencer.cluster.settings import ClusterSettings
 from fencer.core import pause as rules
 from fencer.core.annotations import PAUSE
 from fencer.core.pause import LONGEST_S, PauseNote
-from fencer.core.times import apart_s, in_zone, later, parse_utc, write_utc
+from fencer.core.times import apart_s, earlier, in_zone, later, parse_utc, write_utc
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound, ConfigError, FencerError
 from fencer.ports import Paused, Pauser
 
 TRIES = 5
+CLOCKS_DIFFER_S = 5.0
+"""A smaller difference between two clocks is not worth a line."""
 """A kubelet writes on its Node at any time: then it is read again."""
 _UNITS_S = {"m": 60, "h": 3600, "d": 86400}
 _PART = re.compile(r"([0-9]+)([mhd])")
@@ -205,9 +207,16 @@ def pause(
     zone = wiring.wall().tzinfo
     already = "" if written != before.text else "already "
     end = f"until {now.until_utc} ({_span(span_s)})" if span_s is not None else "without an end"
+    ahead_s = apart_s(before.utc, write_utc(wiring.wall()))
     say(in_zone(f"fencing of {target.about} is {already}paused {end}: {clean(now.why)}", zone))
     if replaced is not None:
         say(in_zone(f"it replaces the pause before: {replaced}", zone))
+    if span_s is not None and abs(ahead_s) >= CLOCKS_DIFFER_S:
+        for line in paragraph(
+            f"this machine's clock and the API server's are {abs(ahead_s):.0f} s apart, so the pause might "
+            "last longer by that, and by ten minutes at most"
+        ):
+            say(line)
     ends = f"`{target.resume}` ends it" + (" before that" if span_s is not None else ": nothing else does")
     waits = "Power orders, fences and lifts of fences all wait, by every agent and by hand"
     for line in paragraph(f"{waits}; {ends}. Asked: {clean(target.pauser.server)}"):
@@ -246,7 +255,7 @@ def resume(
     zone = wiring.wall().tzinfo
     if was is None:
         say(f"fencing of {target.about} is not paused: nothing to end")
-    elif was.over(before.utc):
+    elif was.over(earlier(before.utc, apart_s(before.utc, write_utc(wiring.wall())))):
         say(in_zone(f"fencing of {target.about}: its pause was over already, and is taken off: {was}", zone))
     else:
         say(in_zone(f"fencing of {target.about} goes on; its pause is ended: {was}", zone))

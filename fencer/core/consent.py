@@ -52,7 +52,7 @@ def wanted(observation: Observation) -> Answer:
             f"the node carries {node.excluded_by}",
             "that taken off",
         )
-    paused_why = pause.told(node.pause_note, observation.earliest_utc)
+    paused_why = pause.told(node.pause_note, observation.earliest_utc, observation.latest_utc)
     if paused_why is not None:
         return Objection(
             Verdict.REFUSE,

@@ -94,9 +94,17 @@ def standing(text: str | None, utc: str) -> PauseNote | None:
     return None if pause is None or pause.over(utc) else pause
 
 
-def told(text: str | None, utc: str) -> str | None:
-    """Return for people the pause that holds at a time; arguments and None as `standing`."""
+def told(text: str | None, utc: str, latest_utc: str = "") -> str | None:
+    """Return for people the pause that holds at a time; arguments and None as `standing`.
+
+    Args:
+        text: The annotation's text; None: there is none.
+        utc: The slower of two clocks: by that one a pause ends (E26).
+        latest_utc: The faster one; empty: not known.
+    """
     pause = standing(text, utc)
+    if pause is not None and latest_utc and pause.over(latest_utc):
+        return f"{pause}; one of two clocks is past its end: it holds until both are"
     return None if pause is None else str(pause)
 
 

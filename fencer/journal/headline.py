@@ -22,9 +22,10 @@ def headline(incident: Incident, clock: Callable[[datetime], str]) -> str:
         clock: Writes a time of day for people.
     """
     if incident.tainted is not None:
-        return ", ".join((_fenced(incident), *_what_moved(incident), *_afterwards(incident, clock)))
+        parts = (_fenced(incident), *_what_moved(incident), *_alarms(incident, clock))
+        return ", ".join((*parts, *_afterwards(incident, clock)))
     if incident.found is not None:
-        return ", ".join((_found(incident), *_afterwards(incident, clock)))
+        return ", ".join((_found(incident), *_alarms(incident, clock), *_afterwards(incident, clock)))
     if incident.commands:
         return _command(incident)
     return ", ".join((_unfenced(incident), *_afterwards(incident, clock)))
@@ -64,6 +65,13 @@ def _found(incident: Incident) -> str:
     """Tell of a fence that somebody else set: when, and all that was cleared, is in their journal."""
     pods = f", {count(len(incident.pods), 'pod')} cleared here" if incident.pods else ""
     return f"{incident.cause} → fenced by {incident.fenced_by or 'another agent'}{pods}"
+
+
+def _alarms(incident: Incident, clock: Callable[[datetime], str]) -> tuple[str, ...]:
+    """Return that there were alarms, and when the first was raised: `history ID` shows what each rests on."""
+    if not incident.alarms:
+        return ()
+    return (f"{count(len(incident.alarms), 'ALARM')} from {clock(incident.alarms[0].entry.at)}",)
 
 
 def _what_moved(incident: Incident) -> tuple[str, ...]:

@@ -81,10 +81,10 @@ def _written(observation: Observation, utc: str) -> Iterator[str]:
                 )
 
 
-def _paused(observations: Sequence[Observation], utc: str) -> Iterator[tuple[str, str]]:
+def _paused(observations: Sequence[Observation], scene: Scene) -> Iterator[tuple[str, str]]:
     """Yield the nodes for which fencing is paused, each with why."""
     for node in (one.node for one in observations):
-        why = pause.told(node.pause_note, utc)
+        why = pause.told(node.pause_note, scene.earliest_utc, scene.latest_utc)
         if why is not None:
             yield node.name, why
 
@@ -94,7 +94,7 @@ def _kept_off(observations: Sequence[Observation], scene: Scene) -> Iterator[Fin
         text = f"fencing is paused: {scene.paused_why}"
         tries = ("fencer resume",)
         yield Finding("pause", "all nodes", Level.WARN, text, tries, idle="fencing is paused")
-    for name, why in _paused(observations, scene.earliest_utc):
+    for name, why in _paused(observations, scene):
         text, tries = f"fencing is paused: {why}", (f"fencer resume {name}",)
         yield Finding("pause", name, Level.WARN, text, tries, idle="fencing of some nodes is paused")
     excluded = [one.node.name for one in observations if one.node.excluded]

@@ -137,4 +137,4 @@ class Scene:
     @property
     def paused_why(self) -> str | None:
         """Why fencing is paused for the whole cluster, and until when, for people; None: it is not."""
-        return pause.told(self.pause_note, self.earliest_utc)
+        return pause.told(self.pause_note, self.earliest_utc, self.latest_utc)

@@ -33,7 +33,7 @@ def test_a_refusal_tells_why_and_what_would_have_changed_it():
         "Fencing was refused: its guest runs (running (booted): the node may only be cut off)."
     )
     assert "What would have changed that: its guest stopped" in why
-    assert end == "The node was healthy again at 01:05:16."
+    assert end == "The node was healthy again at 01:05:22."
 
 
 @pytest.mark.parametrize(
