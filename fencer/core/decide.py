@@ -129,8 +129,10 @@ def _come_back(begun: Begun, policy: Policy, decision: Decision) -> Decision:
         return decision
     grounds = Check("old memory", Outcome.ALARM, sign)
     back = climb(TAKE_BACK, subject, opening, policy)
-    if back.reason in {Reason.FENCED_WRONGLY, Reason.CLOSER_LOOK}:
+    if back.reason is Reason.CLOSER_LOOK:
         return back
+    if back.reason is Reason.FENCED_WRONGLY:
+        return replace(back, checks=(*back.checks, grounds))
     if back.reason is Reason.OBSERVE_MODE:
         return replace(back, checks=(*back.checks, grounds), actions=decision.actions)
     runs = subject.power_state is PowerState.RUNNING

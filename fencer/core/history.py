@@ -266,9 +266,10 @@ def _renews_again(history: GuestHistory, node: NodeView) -> bool:
     mark = node.mark
     if not (isinstance(mark, FenceMark) and node.fenced) or node.boot_id not in node.known_boot_ids:
         return False
-    if not mark.lease_version:  # of an older fencer: what this agent itself has seen
-        return node.lease_renewals > 0
-    return node.lease_version > max(mark.lease_version, history.off_lease_version)
+    since = max(mark.lease_version, history.off_lease_version)  # 0: an older fencer's, and not seen off since
+    if node.heard_s is None or node.heard_s >= LEASE_DURATION_S:
+        return False  # a kubelet that was silent in between may be that of another boot
+    return 0 < since < node.lease_version
 
 
 def _with_guest(

@@ -94,8 +94,8 @@ class Ledger:
 
 
 def _plausible(at_utc: str, now: Moment) -> bool:
-    """Whether a time may have passed: it lies no further ahead than two clocks may be apart."""
-    return seconds_between(now.latest_utc, at_utc) <= MOST_APART_S
+    """Whether a time may have passed: it lies no further ahead than the clocks of two agents may be apart."""
+    return seconds_between(now.latest_utc, at_utc) <= 2 * MOST_APART_S
 
 
 def read_ledger(record: LeaseRecord) -> Ledger | Unreadable:

@@ -4,10 +4,10 @@ A kubelet that starts renews its lease first, and reports its new boot id 0.2 to
 container runtime or the API server is slow, it takes longer. Until then the Node shows the boot that was
 fenced, beside a lease that is renewed. So a renewal alone proves nothing. These do:
 
-- the hypervisor reports that the VM was restored, or that the run which was fenced goes on;
+- the hypervisor reports that the VM was restored;
 - the kubelet has reported its status since the fence, and in that very report the boot that was fenced;
-- it still has not reported another boot long after a kubelet that starts would have; where a cold start is
-  reported, only if it renews its lease all that time.
+- it still has not reported another boot long after a kubelet that starts would have, and no cold start is
+  reported.
 
 Source: kubernetes pkg/kubelet/kubelet.go: `Run` starts the lease controller and `syncNodeStatus` side by
 side, and the latter waits for the runtime; one patch has the conditions and the boot id. The times were
@@ -18,12 +18,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fencer.core.cordon import AFTER_FENCE
 from fencer.core.holds import BY_REASON, Act, May, command_to_resume
 from fencer.core.identity import subject_of
 from fencer.core.model import (
     Alarm,
     Binding,
     Check,
+    Cordon,
     Decision,
     FenceMark,
     NodeView,
@@ -47,14 +49,30 @@ report a node that is ready.
 
 def sign_of_old_memory(subject: Subject, policy: Policy) -> str:
     """Return what shows that memory from before the fence runs again; empty: nothing does (M5)."""
-    evidence, node = subject.evidence, subject.node
-    if evidence.power_state is PowerState.RUNNING and isinstance(fresh(subject, policy), Passed):
-        if evidence.cold_start is False:
-            return f"{evidence.raw}: restored, not booted"
-        same_run = evidence.incarnation is not None and evidence.incarnation == subject.mark.incarnation
-        if same_run and node.boot_id in node.known_boot_ids:
-            return f"{evidence.raw}: the same run that was fenced"
-    return sign_of_known_boot(subject.seen, policy)
+    evidence, seen = subject.evidence, subject.seen
+    if is_restored(subject, policy):
+        return f"{evidence.raw}: restored, not booted"
+    if sign := sign_of_known_boot(seen, policy):
+        return sign
+    same_run = evidence.incarnation is not None and evidence.incarnation == subject.mark.incarnation
+    fresh_run = evidence.power_state is PowerState.RUNNING and isinstance(fresh(subject, policy), Passed)
+    run, known = seen.history.run, seen.node.boot_id in seen.node.known_boot_ids
+    if not (same_run and fresh_run and known and _runs(seen) and run is not None):
+        return ""
+    # A reset is a cold boot in the same run: then its kubelet reports another boot before that.
+    long = seen.now_s - run.since_s >= BOOT_ID_LATE_S
+    return (
+        f"{evidence.raw}: the run that was fenced, for {age(BOOT_ID_LATE_S)}, and no new boot id"
+        if long
+        else ""
+    )
+
+
+def is_restored(subject: Subject, policy: Policy) -> bool:
+    """Whether the hypervisor reports that the VM runs on from a copy of its memory: the fence was right."""
+    evidence = subject.evidence
+    runs = evidence.power_state is PowerState.RUNNING and evidence.cold_start is False
+    return runs and isinstance(fresh(subject, policy), Passed)
 
 
 def sign_of_known_boot(seen: Observation, policy: Policy) -> str:
@@ -62,23 +80,26 @@ def sign_of_known_boot(seen: Observation, policy: Policy) -> str:
 
     It goes by versions and texts that change, never by a clock of the API server's or of the node's.
     """
-    node, history = seen.node, seen.history
-    if not isinstance(node.mark, FenceMark) or node.boot_id not in node.known_boot_ids:
+    node, mark = seen.node, seen.node.mark
+    if not isinstance(mark, FenceMark) or node.boot_id not in node.known_boot_ids:
         return ""
-    if node.heard_s is None or not _renewed_since(seen, node.mark, policy):
+    if node.heard_s is None or not _renewed_since(seen, mark, policy):
         return ""
-    boot, late = f"boot id {node.boot_id}, known from before the fence", age(BOOT_ID_LATE_S)
-    if _reported_since(seen, node.mark, policy):
+    boot = f"boot id {node.boot_id}, known from before the fence"
+    if _reported_since(seen, mark, policy):
         return f"its kubelet reported its status after the fence, with {boot}"
-    if seen.now_s - node.heard_s - history.back_s >= BOOT_ID_LATE_S:
+    if seen.evidence is not None and seen.evidence.cold_start:
+        return ""  # it booted: whatever keeps its kubelet from reporting that, no memory from before runs
+    return _late(seen, node.heard_s, boot)
+
+
+def _late(seen: Observation, heard_s: float, boot: str) -> str:
+    """Return that a kubelet which started would have reported its boot id by now; empty: it would not."""
+    late = age(BOOT_ID_LATE_S)
+    if seen.now_s - heard_s - seen.history.back_s >= BOOT_ID_LATE_S:
         return f"its kubelet has renewed its lease for {late} and still has {boot}"
-    cold = seen.evidence is not None and seen.evidence.cold_start
-    waited_s = seen.now_s - history.back_s if _runs(seen) and not cold else 0.0
-    if waited_s < BOOT_ID_LATE_S:
-        return ""
-    return (
-        f"its VM runs, no cold start is reported, and {late} after its kubelet was alive it still has {boot}"
-    )
+    silent = _runs(seen) and heard_s >= BOOT_ID_LATE_S
+    return f"its VM runs, and {late} after its kubelet was last alive it still has {boot}" if silent else ""
 
 
 def _renewed_since(seen: Observation, mark: FenceMark, policy: Policy) -> bool:
@@ -132,6 +153,8 @@ def with_fence_alarm(seen: Observation, mark: FenceMark, policy: Policy, decisio
 def with_earlier_boot_alarm(node: NodeView, decision: Decision) -> Decision:
     """Add an alarm where a node runs an earlier boot: a snapshot can bring old memory back at any time."""
     boots = node.binding.boot_ids if isinstance(node.binding, Binding) else ()
+    if isinstance(node.cordon, Cordon) and node.cordon.by == AFTER_FENCE and node.cordon.boot_id not in boots:
+        boots = (*boots, node.cordon.boot_id)  # the boot for which the fence was lifted a moment ago
     if node.boot_id not in boots[:-1]:
         return decision
     text = f"it runs an earlier boot again ({node.boot_id}): memory that may write to volumes given away"

@@ -98,6 +98,8 @@ def given_away(seen: Observation, mark: FenceMark) -> str:
         seen: With pods and attachments.
         mark: Of the fence. If it is an older fencer's, only its pods are known, by their number.
     """
+    if mark.lease_version and (mark.pod_uids is None or mark.attachment_uids is None):
+        return "it was about so many pods and volumes that they are not recorded"
     if mark.pod_uids is None or mark.attachment_uids is None:
         return _fewer_pods(seen, mark)
     pods = {pod.uid for pod in seen.pods or () if not pod.finished}

@@ -25,7 +25,7 @@ from fencer.core.model import (
     UntaintNode,
     Verdict,
 )
-from fencer.core.old_memory import old_memory_alarm, sign_of_known_boot, sign_of_old_memory
+from fencer.core.old_memory import is_restored, old_memory_alarm, sign_of_known_boot, sign_of_old_memory
 from fencer.core.pods import given_away, pods_from_before, to_clear, to_release
 from fencer.core.policy import AfterStop, Mode, Policy
 from fencer.core.proof import fresh, reads_off
@@ -173,11 +173,21 @@ def booted_anew(subject: Subject, _policy: Policy) -> Answer:
     """The boot was never seen before: what ran before the fence is gone."""
     node, why = subject.node, subject.seen.word.same_boot_why
     if node.boot_id and node.boot_id not in node.known_boot_ids:
-        return Passed(f"new boot id {node.boot_id}")
+        return _reported_lately(subject)
     if _vouched_for(subject):
         return Passed(f"same boot id, by the operator's word: {why}")
     seen = f"the node still reports the known boot id {node.boot_id}{_forbidden(subject)}"
     return Objection(Verdict.RECOVERING, Reason.AWAITING_BOOT, seen, "the kubelet to report a new boot")
+
+
+def _reported_lately(subject: Subject) -> Answer:
+    """The Node shows a new boot; and its kubelet reported that after the VM was last off, not before."""
+    node, history = subject.node, subject.history
+    stale = bool(node.reported_utc) and node.reported_utc == history.off_reported_utc
+    if not (stale and history.off_lease_version):
+        return Passed(f"new boot id {node.boot_id}")
+    seen = f"new boot id {node.boot_id}, but the VM was off since its kubelet reported that"
+    return Objection(Verdict.RECOVERING, Reason.AWAITING_BOOT, seen, "its kubelet to report its status again")
 
 
 def _vouched_for(subject: Subject) -> bool:
@@ -193,7 +203,10 @@ def _forbidden(subject: Subject) -> str:
 
 def renewed(subject: Subject, policy: Policy) -> Answer:
     """Its kubelet lives: the lease was renewed since it booted."""
-    renewals = subject.node.lease_renewals - subject.history.renewals_at_boot
+    run, since = subject.history.run, subject.history.renewals_at_boot
+    if run is not None and run.power_state is PowerState.RUNNING:
+        since = max(since, run.renewals_at_start)  # what an earlier run renewed says nothing about this one
+    renewals = subject.node.lease_renewals - since
     if subject.seen.word.same_boot_why is not None:
         renewals = max(renewals, renewals_in_run(subject.history, subject.node))
     needs = f"{policy.unfence_renewals} renewals since the boot"
@@ -245,13 +258,12 @@ def volumes_gone(subject: Subject, policy: Policy) -> Answer:
 
 
 def memory_is_back(subject: Subject, policy: Policy) -> Answer:
-    """Memory from before the fence runs again, and no ordinary boot looks like that (R3)."""
-    sign = sign_of_old_memory(subject, policy)
+    """The boot that was fenced is alive, and its VM never was off: no ordinary boot looks like that (R3)."""
+    sign = "" if is_restored(subject, policy) else sign_of_old_memory(subject, policy)
     if sign:
         return Passed(sign)
-    return Objection(
-        Verdict.FENCED, Reason.AWAITING_BOOT, "no sign of it", "a sign that no ordinary boot shows"
-    )
+    needs = "a sign of the boot that was fenced, and no restore"
+    return Objection(Verdict.FENCED, Reason.AWAITING_BOOT, "no sign of it", needs)
 
 
 def nothing_given_away(subject: Subject, _policy: Policy) -> Answer:
@@ -349,9 +361,7 @@ def take_back(subject: Subject, policy: Policy) -> Ending:
     """Undo a wrong fence before anything was given away."""
     mark = subject.mark
     alive = bool(sign_of_known_boot(subject.seen, policy))
-    found = (
-        "its kubelet is alive in the boot that was fenced" if alive else "it runs with its memory from before"
-    )
+    found = "its kubelet is alive in the boot that was fenced" if alive else "the same run goes on"
     text = (
         f"it was fenced wrongly: {mark.guest} was reported off ({mark.proof}), and {found}. All pods and "
         "volumes of that fence are still there, so fencer lifts it. Find out why the VM was reported off."

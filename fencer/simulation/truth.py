@@ -43,6 +43,9 @@ Source: kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go, NodeLeaseDuratio
 WHOLE_SECONDS_S = 2.0
 """How exact times are by the API server's clock, which counts whole seconds: one at each end."""
 
+CALLS_OF_A_LIFT = 4
+"""So many answers lie between the look that a cordon is dated by, and its write."""
+
 SHOWS_ITSELF_S = 30.0
 """So long after it runs again, memory from before shows itself: by its kubelet's status at the latest."""
 
@@ -237,6 +240,7 @@ class Truth:
             self._given_away(name, "tainted")
             guests = [one for one in self._simulation.world.guests.values() if one.node == name]
             self._record[name] = self._held_by(name)
+            self.memory_back_s.pop(name, None)
             self._note_boots(name, guests)
             stopped = any(self._cuts.get(guest.name) == guest.starts for guest in guests)
             self._hold_against_hands_off(name, "tainted", begun=stopped)
@@ -267,7 +271,8 @@ class Truth:
     def _hold_against_haste(self, name: str) -> None:
         """After a fence a node stays cordoned until caches have settled."""
         ago_s = self._simulation.clock.now_s() - self._lifted_s.pop(name, -math.inf)
-        if ago_s < self._policy.settle_s - WHOLE_SECONDS_S:
+        written_s = CALLS_OF_A_LIFT * (self._simulation.shape.answer_s or 0.0)
+        if ago_s < self._policy.settle_s - WHOLE_SECONDS_S - written_s:
             self._breach(name, f"its cordon is lifted {ago_s:.1f} s after its fence")
 
     def _hold_against_hands_off(self, name: str, how: str, *, begun: bool) -> None:

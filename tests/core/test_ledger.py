@@ -67,11 +67,11 @@ class TestSlots:
         ("seconds", "now", "counts"),
         [
             (-120, clocks(), True),
-            (-600, clocks(), True),
-            (-601, clocks(), False),
-            (-600, clocks(slower=600), True),
-            (-601, clocks(faster=1), True),
-            (-602, clocks(faster=1), False),
+            (-1200, clocks(), True),
+            (-1201, clocks(), False),
+            (-1200, clocks(slower=600), True),
+            (-1201, clocks(faster=1), True),
+            (-1202, clocks(faster=1), False),
         ],
     )
     def test_one_of_an_agent_whose_api_server_is_ahead_counts_and_one_that_no_clock_explains_does_not(
@@ -118,9 +118,9 @@ class TestSlots:
         (ago(7), clocks(slower=9), 0.0),
         (ago(7), clocks(faster=60), 7.0),
         (ago(-120), clocks(), 0.0),
-        (ago(-600), clocks(), 0.0),
-        (ago(-601), clocks(), None),
-        (ago(-601), clocks(faster=1), 0.0),
+        (ago(-1200), clocks(), 0.0),
+        (ago(-1201), clocks(), None),
+        (ago(-1201), clocks(faster=1), 0.0),
     ],
 )
 def test_an_order_is_as_old_as_the_slower_clock_says_unless_clocks_were_set_back(at_utc, now, ago_s):

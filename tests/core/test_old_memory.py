@@ -7,10 +7,11 @@ import pytest
 
 from fencer.core.decide import decide
 from fencer.core.fence import left_to_clear
-from fencer.core.history import remember
+from fencer.core.history import LEASE_DURATION_S, remember
 from fencer.core.model import (
     Alarm,
     ClearPods,
+    Cordon,
     GuestHistory,
     Intent,
     Outcome,
@@ -35,6 +36,7 @@ from tests.core.build import (
     VOLUME,
     evidence,
     fenced,
+    healthy,
     node,
     observation,
     returned,
@@ -45,9 +47,9 @@ LATER = "2026-11-20T09:59:59Z"
 KNOWN = f"boot id {BOOT}, known from before the fence"
 REPORTED = f"its kubelet reported its status after the fence, with {KNOWN}"
 RENEWED = f"its kubelet has renewed its lease for 2m00s and still has {KNOWN}"
-SILENT_SINCE = (
-    f"its VM runs, no cold start is reported, and 2m00s after its kubelet was alive it still has {KNOWN}"
-)
+SILENT_SINCE = f"its VM runs, and 2m00s after its kubelet was last alive it still has {KNOWN}"
+UNTOLD = evidence(PowerState.RUNNING, cold_start=None, incarnation="run-2")
+"""Its hypervisor does not report how the run began."""
 BACK = replace(
     returned().node,
     boot_id=BOOT,
@@ -94,9 +96,11 @@ class TestOrdinaryBoot:
         self, lasted_s, sign
     ):
         heard_s = NOW_S - (BACK.lease_age_s or 0.0)
-        seen = back(history=replace(RUNS, back_s=heard_s - lasted_s))
+        seen = back(history=replace(RUNS, back_s=heard_s - lasted_s), evidence=UNTOLD)
         assert sign_of_known_boot(seen, ARMED) == sign
         assert len(alarms(decide(seen, ARMED))) == bool(sign)
+        booted = replace(seen, evidence=evidence(PowerState.RUNNING, incarnation="run-2"))
+        assert sign_of_known_boot(booted, ARMED) == ""
 
     @pytest.mark.parametrize(
         ("cold_start", "sign"), [(None, SILENT_SINCE), (False, SILENT_SINCE), (True, "")]
@@ -104,16 +108,25 @@ class TestOrdinaryBoot:
     def test_a_kubelet_that_falls_silent_before_it_reports_is_a_sign_unless_a_cold_start_is_reported(
         self, cold_start, sign
     ):
-        once = replace(RUNS, back_s=NOW_S - BOOT_ID_LATE_S)
         quiet = replace(BACK, lease_age_s=BOOT_ID_LATE_S)
-        reading = evidence(PowerState.RUNNING, cold_start=cold_start, incarnation="run-2")
-        assert sign_of_known_boot(back(node=quiet, history=once, evidence=reading), ARMED) == sign
-        early = replace(once, back_s=NOW_S - BOOT_ID_LATE_S + 0.1)
-        assert sign_of_known_boot(back(node=quiet, history=early, evidence=reading), ARMED) == ""
-        off = replace(once, run=run())
+        reading = replace(UNTOLD, cold_start=cold_start)
+        assert sign_of_known_boot(back(node=quiet, evidence=reading), ARMED) == sign
+        early = replace(quiet, lease_age_s=BOOT_ID_LATE_S - 0.1)
+        assert sign_of_known_boot(back(node=early, evidence=reading), ARMED) == ""
+        off = replace(RUNS, run=run())
         assert sign_of_known_boot(back(node=quiet, history=off, evidence=reading), ARMED) == ""
-        unread = back(node=quiet, history=once, evidence=None)
-        assert sign_of_known_boot(unread, ARMED) == SILENT_SINCE
+        assert sign_of_known_boot(back(node=quiet, evidence=None), ARMED) == SILENT_SINCE
+
+    @pytest.mark.parametrize(("since_s", "alarmed"), [(BOOT_ID_LATE_S, True), (BOOT_ID_LATE_S - 0.1, False)])
+    def test_the_run_that_was_fenced_may_be_reset_and_boots_then(self, since_s, alarmed):
+        mark = replace(RECORDED, incarnation="run-7")
+        began = replace(run(PowerState.RUNNING, incarnation="run-7"), since_s=NOW_S - since_s)
+        reading = evidence(PowerState.RUNNING, cold_start=None, incarnation="run-7")
+        quiet = replace(BACK, mark=mark, lease_version=RECORDED.lease_version)
+        seen = back(node=quiet, history=GuestHistory(began, boot_id=BOOT), evidence=reading)
+        assert bool(alarms(decide(seen, ARMED))) is alarmed
+        booted = replace(seen, node=replace(quiet, boot_id=NEW_BOOT))
+        assert alarms(decide(booted, ARMED)) == []
 
     @pytest.mark.parametrize(
         "changed",
@@ -221,12 +234,17 @@ class TestBackSince:
     def test_it_counts_again_without(self, changed):
         seen = replace(BACK, **changed)
         counted = self.after(seen, before=replace(RUNS, back_s=700.0))
-        assert counted == math.inf or changed == {"lease_age_s": None}
+        assert counted == math.inf
 
-    def test_of_an_older_mark_by_the_renewals_that_this_agent_has_seen(self):
+    def test_of_an_older_mark_only_since_this_agent_saw_the_vm_off(self):
         old = replace(BACK, mark=MARK)
-        assert self.after(old) == NOW_S - 2.0
-        assert self.after(replace(old, lease_renewals=0)) == math.inf
+        assert self.after(old) == math.inf
+        assert self.after(old, before=replace(RUNS, off_lease_version=59)) == NOW_S - 2.0
+
+    def test_a_kubelet_that_was_silent_in_between_may_be_that_of_another_boot(self):
+        silent = replace(BACK, lease_age_s=LEASE_DURATION_S)
+        assert self.after(silent, before=replace(RUNS, back_s=700.0)) == math.inf
+        assert self.after(replace(silent, lease_age_s=39.9), before=replace(RUNS, back_s=700.0)) == 700.0
 
     def test_while_the_vm_is_off_it_does_not_count_on(self):
         """A hypervisor that is wrong is contradicted by live looks, and then it counts."""
@@ -303,6 +321,36 @@ class TestGivenAway:
             "old memory",
             f"{REPORTED}; 1 pod and 1 volume of the fence no longer there",
         )
+
+
+class TestRevertedAgain:
+    """It had booted, and reported that; then its old memory came back, and that boot is still on the Node."""
+
+    BOOTED = replace(returned().node, mark=RECORDED, lease_version=60, reported_utc=LATER)
+
+    def test_a_boot_that_was_reported_before_the_vm_was_last_off_is_none_of_this_run(self):
+        history = replace(returned().history, off_lease_version=60, off_reported_utc=LATER)
+        decision = decide(returned(node=self.BOOTED, history=history), ARMED)
+        assert decision.reason is Reason.AWAITING_BOOT
+        assert "was off since its kubelet reported that" in decision.objection.seen
+        again = replace(self.BOOTED, reported_utc="2026-11-20T10:00:00Z")
+        assert decide(returned(node=again, history=history), ARMED).verdict is Verdict.UNFENCE
+        unreported = replace(self.BOOTED, reported_utc="")
+        nothing = replace(history, off_reported_utc="")
+        assert decide(returned(node=unreported, history=nothing), ARMED).verdict is Verdict.UNFENCE
+
+    def test_what_an_earlier_run_has_renewed_does_not_count(self):
+        later = replace(run(PowerState.RUNNING, boot_id=NEW_BOOT), renewals_at_start=7)
+        history = replace(returned().history, run=later)
+        decision = decide(returned(node=self.BOOTED, history=history), ARMED)
+        assert decision.reason is Reason.AWAITING_RENEWALS
+
+    def test_a_moment_after_the_fence_was_lifted_the_cordon_knows_its_boot(self):
+        cordon = Cordon("unfence", NEW_BOOT, "2026-11-20T09:59:50Z")
+        reverted = replace(healthy().node, cordon=cordon, cordoner="fencer", unschedulable=True)
+        [alarm] = alarms(decide(healthy(node=reverted), ARMED))
+        assert "an earlier boot again" in alarm.text
+        assert alarms(decide(healthy(node=replace(reverted, boot_id=NEW_BOOT)), ARMED)) == []
 
 
 class TestSinceTheFence:

@@ -262,7 +262,7 @@ class TestReturn:
 
 class TestSettling:
     def settling(self, since, **facts):
-        noted = {"cordon": Cordon("unfence", NEW_BOOT, since), "cordoner": "fencer", "unschedulable": True}
+        noted = {"cordon": Cordon("unfence", BOOT, since), "cordoner": "fencer", "unschedulable": True}
         return healthy(node=replace(healthy().node, **(noted | facts)))
 
     def test_the_cordon_is_kept_for_a_moment_and_then_taken_off(self):

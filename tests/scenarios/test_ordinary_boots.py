@@ -1,4 +1,4 @@
-"""A hundred fenced VMs boot as VMs do, with kubelets as slow as real ones: no alarm, and each fence is lifted.
+"""A hundred fenced VMs boot, with kubelets as slow as real ones: no alarm, and each fence is lifted once.
 
 What kubelets do and how long they take: tests/contract/kubelet_contract.py.
 """
