@@ -38,6 +38,7 @@ from fencer.core.model import (
 )
 from fencer.core.old_memory import (
     sign_of_old_memory,
+    sign_of_same_run,
     with_alarm,
     with_earlier_boot_alarm,
     with_fence_alarm,
@@ -124,7 +125,7 @@ def _told(evidence: Evidence | None, decision: Decision) -> Decision:
 def _come_back(begun: Begun, policy: Policy, decision: Decision) -> Decision:
     """React to old memory that is back under a fence: take the fence back, or stop the guest again."""
     subject, opening = begun.subject, begun.opening
-    sign = sign_of_old_memory(subject, policy)
+    sign = sign_of_old_memory(subject, policy) or sign_of_same_run(subject, policy)
     if not subject.node.fenced or not sign:
         return decision
     grounds = Check("old memory", Outcome.ALARM, sign)

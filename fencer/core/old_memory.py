@@ -16,6 +16,8 @@ measured for fencer on Kubernetes 1.36.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import replace
 
 from fencer.core.cordon import AFTER_FENCE
@@ -46,6 +48,10 @@ Source: kubernetes pkg/kubelet/kubelet.go, nodeReadyGracePeriod: for so long a k
 report a node that is ready.
 """
 
+OFF_AGAIN = "ran with its old memory after the fence, and is off now"
+IS_BACK = re.compile("came back with its old memory|runs with the memory")
+"""What alarms say of a VM with old memory: that it is off again, or that it runs."""
+
 
 def sign_of_old_memory(subject: Subject, policy: Policy) -> str:
     """Return what shows that memory from before the fence runs again; empty: nothing does (M5)."""
@@ -54,18 +60,22 @@ def sign_of_old_memory(subject: Subject, policy: Policy) -> str:
         return f"{evidence.raw}: restored, not booted"
     if sign := sign_of_known_boot(seen, policy):
         return sign
-    same_run = evidence.incarnation is not None and evidence.incarnation == subject.mark.incarnation
-    fresh_run = evidence.power_state is PowerState.RUNNING and isinstance(fresh(subject, policy), Passed)
-    run, known = seen.history.run, seen.node.boot_id in seen.node.known_boot_ids
-    if not (same_run and fresh_run and known and _runs(seen) and run is not None):
-        return ""
     # A reset is a cold boot in the same run: then its kubelet reports another boot before that.
-    long = seen.now_s - run.since_s >= BOOT_ID_LATE_S
+    run = seen.history.run
+    long = run is not None and seen.now_s - run.since_s >= BOOT_ID_LATE_S
+    same = sign_of_same_run(subject, policy)
     return (
-        f"{evidence.raw}: the run that was fenced, for {age(BOOT_ID_LATE_S)}, and no new boot id"
-        if long
-        else ""
+        f"{same} for {age(BOOT_ID_LATE_S)}, and its kubelet reports no new boot id" if same and long else ""
     )
+
+
+def sign_of_same_run(subject: Subject, policy: Policy) -> str:
+    """Return that the run which was fenced goes on, and its VM never was off; empty: nothing shows that."""
+    evidence, node = subject.evidence, subject.node
+    same = evidence.incarnation is not None and evidence.incarnation == subject.mark.incarnation
+    runs = evidence.power_state is PowerState.RUNNING and isinstance(fresh(subject, policy), Passed)
+    known = node.boot_id in node.known_boot_ids and _runs(subject.seen)
+    return f"{evidence.raw}: the run that was fenced goes on" if same and runs and known else ""
 
 
 def is_restored(subject: Subject, policy: Policy) -> bool:
@@ -172,8 +182,7 @@ def old_memory_alarm(seen: Observation, mark: FenceMark) -> Alarm:
     """Return the alarm that old memory is back; one text for each state, so that it is raised once."""
     if seen.evidence is not None and seen.evidence.gone:
         return Alarm(
-            f"{mark.guest} ran with its old memory after the fence, and is off now; it may have written to "
-            "volumes that were given away. Check them."
+            f"{mark.guest} {OFF_AGAIN}; it may have written to volumes that were given away. Check them."
         )
     return Alarm(
         f"{mark.guest} came back with its old memory; it may write to volumes that "
@@ -192,4 +201,16 @@ def _alarm_under_hold(seen: Observation, mark: FenceMark, decision: Decision) ->
         f"{mark.guest} runs with the memory that it had before it was fenced, and fencer keeps its hands "
         "off: it neither stops the VM nor lifts the fence. Cut the VM's power where it runs, unless every "
         f"pod and volume attachment of that fence is still there. Then let fencer act again: {command}"
+    )
+
+
+def repeats(alarm: Alarm, raised: Collection[Alarm]) -> bool:
+    """Whether an alarm is about a VM that is off again, and there was one in the incident while it ran.
+
+    Args:
+        alarm: The one that is due.
+        raised: Those that were raised in the same incident.
+    """
+    return OFF_AGAIN in alarm.text and any(
+        OFF_AGAIN not in one.text and IS_BACK.search(one.text) for one in raised
     )

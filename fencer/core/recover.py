@@ -25,7 +25,13 @@ from fencer.core.model import (
     UntaintNode,
     Verdict,
 )
-from fencer.core.old_memory import is_restored, old_memory_alarm, sign_of_known_boot, sign_of_old_memory
+from fencer.core.old_memory import (
+    is_restored,
+    old_memory_alarm,
+    sign_of_known_boot,
+    sign_of_old_memory,
+    sign_of_same_run,
+)
 from fencer.core.pods import given_away, pods_from_before, to_clear, to_release
 from fencer.core.policy import AfterStop, Mode, Policy
 from fencer.core.proof import fresh, reads_off
@@ -259,8 +265,8 @@ def volumes_gone(subject: Subject, policy: Policy) -> Answer:
 
 def memory_is_back(subject: Subject, policy: Policy) -> Answer:
     """The boot that was fenced is alive, and its VM never was off: no ordinary boot looks like that (R3)."""
-    sign = "" if is_restored(subject, policy) else sign_of_old_memory(subject, policy)
-    if sign:
+    sign = sign_of_old_memory(subject, policy) or sign_of_same_run(subject, policy)
+    if sign and not is_restored(subject, policy):
         return Passed(sign)
     needs = "a sign of the boot that was fenced, and no restore"
     return Objection(Verdict.FENCED, Reason.AWAITING_BOOT, "no sign of it", needs)

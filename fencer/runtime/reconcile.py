@@ -35,6 +35,7 @@ from fencer.core.model import (
     Verdict,
     Word,
 )
+from fencer.core.old_memory import repeats
 from fencer.core.policy import Policy
 from fencer.core.text import no_such_node
 from fencer.errors import ClusterError, ClusterNotFound
@@ -467,8 +468,13 @@ class Agent:
             action
             for action in decision.actions
             if type(action) not in refused
-            and not (isinstance(action, Alarm) and (observation.incident, action) in self._alarmed)
+            and not (isinstance(action, Alarm) and self._is_raised(observation.incident, action))
         ]
+
+    def _is_raised(self, incident: str, alarm: Alarm) -> bool:
+        """Whether an alarm was raised in this incident, or what it says is known by another one."""
+        raised = [one for which, one in self._alarmed if which == incident]
+        return alarm in raised or repeats(alarm, raised)
 
     def _wants_closer(self, observation: Observation, decision: Decision, due: Sequence[Action]) -> bool:
         """Never act from afar; and take the second of two readings at once if no wait is needed."""

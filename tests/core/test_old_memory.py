@@ -21,7 +21,7 @@ from fencer.core.model import (
     UntaintNode,
     Verdict,
 )
-from fencer.core.old_memory import BOOT_ID_LATE_S, sign_of_known_boot
+from fencer.core.old_memory import BOOT_ID_LATE_S, repeats, sign_of_known_boot
 from fencer.core.pods import MOST_ON_RECORD, given_away, keeping_volumes, to_clear, to_release
 from fencer.core.policy import AfterStop, Policy
 from tests.core.build import (
@@ -127,6 +127,19 @@ class TestOrdinaryBoot:
         assert bool(alarms(decide(seen, ARMED))) is alarmed
         booted = replace(seen, node=replace(quiet, boot_id=NEW_BOOT))
         assert alarms(decide(booted, ARMED)) == []
+
+    def test_but_while_nothing_is_given_away_its_fence_is_undone_at_once(self):
+        """It never was off; and if it was reset, its pods start again where they are."""
+        mark = replace(RECORDED, incarnation="run-7")
+        began = replace(run(PowerState.RUNNING, incarnation="run-7"), since_s=NOW_S - 1.0)
+        reading = evidence(PowerState.RUNNING, cold_start=None, incarnation="run-7")
+        quiet = replace(BACK, mark=mark, lease_version=RECORDED.lease_version)
+        resumed = back(node=quiet, history=GuestHistory(began), evidence=reading)
+        assert (
+            decide(replace(resumed, pods=(POD,), attachments=(VOLUME,)), ARMED).reason
+            is Reason.FENCED_WRONGLY
+        )
+        assert decide(resumed, ARMED).reason is Reason.AWAITING_BOOT
 
     @pytest.mark.parametrize(
         "changed",
@@ -432,6 +445,14 @@ class TestAlarms:
         paused = replace(observation().fleet, paused_why="storage work")
         [held] = alarms(decide(fenced(node=REPORTING, pods=(), fleet=paused), ARMED))
         assert held == alarm
+
+    def test_that_it_is_off_again_is_no_news_after_an_alarm_while_it_ran(self):
+        [ran] = alarms(decide(fenced(node=REPORTING, pods=()), ARMED))
+        [runs] = alarms(decide(back(node=REPORTING), ARMED))
+        assert repeats(ran, [runs])
+        assert not repeats(ran, [])
+        assert not repeats(runs, [ran])
+        assert not repeats(ran, [Alarm("something else")])
 
     def test_under_a_hold_a_restored_vm_is_a_sign_as_well(self):
         paused = replace(observation().fleet, paused_why="storage work")
