@@ -651,7 +651,7 @@ class NodeView:
     lease_renewals: int = 0
     renewed_utc: str = ""
     lease_version: int = 0
-    reported_utc: str = ""
+    reported_utc: str = field(default="", compare=False)  # alone it is no news of a node
     asked: bool = True
 
     @property

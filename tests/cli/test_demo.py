@@ -77,7 +77,7 @@ def test_each_scenario_is_a_story_in_80_columns_with_a_last_line_that_counts(nam
         ("vm-restarts-mid-fence", "tainted in 51 s, and cleared nothing itself"),
         ("kubelet-stopped", "refused, because its guest runs"),
         ("drain", "drained in 39 s, back in 0 s · at most 1 pod down at a time"),
-        ("shutdown", "shut down in 41 s, and proven off, back in 26 s at most 2 pods down at a time"),
+        ("shutdown", "shut down in 41 s, and proven off, back in 28 s at most 2 pods down at a time"),
         ("plan", "drain refused, drained in 39 s · at most 1 pod down at a time"),
         ("failover", "fenced in 90 s"),
         ("ha", "refused, because its guest's host is silent, which proves nothing"),

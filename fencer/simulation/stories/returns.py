@@ -122,7 +122,7 @@ WINDOW_MID_FENCE = Scenario(
 
 ORDINARY_BOOT = Scenario(
     name="ordinary-boot",
-    title="A fenced VM boots, and its kubelet is slow to report it",
+    title="A fenced VM boots, and its kubelet reports late",
     story=(
         CLUSTER,
         "The VM of k8s-2 loses its power, and fencer fences the node. Then an administrator starts the VM.",
@@ -143,7 +143,7 @@ ORDINARY_BOOT = Scenario(
 
 VOLUMES_ONLY = Scenario(
     name="volumes-only",
-    title="Pods were force-deleted before the fence, and old memory returns",
+    title="Pods were force-deleted; old memory returns",
     story=(
         CLUSTER,
         "k8s-2 has a snapshot with its memory. Its VM loses its power. Before fencer acts, an",
@@ -169,7 +169,7 @@ VOLUMES_ONLY = Scenario(
 
 PINNED_POD = Scenario(
     name="pinned-pod",
-    title="A StatefulSet names its node, and has a volume there",
+    title="A StatefulSet names its node",
     story=(
         CLUSTER,
         "The template of one StatefulSet has `nodeName: k8s-2` and a volume. The VM of k8s-2 loses its",
