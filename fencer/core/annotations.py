@@ -96,15 +96,12 @@ def write_mark(mark: FenceMark, seal: Seal) -> str:
         "proof": mark.proof.value,
         "incarnation": mark.incarnation,
         "pods": mark.pods,
-    }
-    more = {
         "podUIDs": None if mark.pod_uids is None else list(mark.pod_uids),
         "volumeAttachmentUIDs": None if mark.attachment_uids is None else list(mark.attachment_uids),
         "leaseVersion": mark.lease_version,
         "reportedAt": mark.reported_utc,
     }
-    known = {key: value for key, value in more.items() if value not in (None, 0, "")}
-    return _sealed(MARK, data | known, seal)  # with the same schema: an older agent reads the rest as before
+    return _sealed(MARK, data, seal)  # with the same schema: an older agent reads what it knows
 
 
 def write_doubts(doubts: tuple[Doubt, ...], seal: Seal) -> str:

@@ -27,7 +27,6 @@ from fencer.core.model import (
     Check,
     Decision,
     Evidence,
-    FenceMark,
     Intent,
     Observation,
     Outcome,
@@ -126,7 +125,7 @@ def _come_back(begun: Begun, policy: Policy, decision: Decision) -> Decision:
     """React to old memory that is back under a fence: take the fence back, or stop the guest again."""
     subject, opening = begun.subject, begun.opening
     sign = sign_of_old_memory(subject, policy) or sign_of_same_run(subject, policy)
-    if not subject.node.fenced or not sign:
+    if not subject.node.fenced:
         return decision
     grounds = Check("old memory", Outcome.ALARM, sign)
     back = climb(TAKE_BACK, subject, opening, policy)
@@ -135,7 +134,7 @@ def _come_back(begun: Begun, policy: Policy, decision: Decision) -> Decision:
     if back.reason is Reason.FENCED_WRONGLY:
         return replace(back, checks=(*back.checks, grounds))
     if back.reason is Reason.OBSERVE_MODE:
-        return replace(back, checks=(*back.checks, grounds), actions=decision.actions)
+        return replace(back, checks=(*back.checks, grounds))
     runs = subject.power_state is PowerState.RUNNING
     wanted = policy.resumed_guest is ResumedGuest.STOP and decision.reason is Reason.OLD_MEMORY
     if runs and wanted and (begun.held is None or leaves_room(begun.held, STOP_OLD_MEMORY)):
@@ -149,10 +148,10 @@ def _come_back(begun: Begun, policy: Policy, decision: Decision) -> Decision:
 def _with_alarm(observation: Observation, policy: Policy, decision: Decision) -> Decision:
     """Let people know of old memory, whatever else is in the way of a decision."""
     node, intent = observation.node, observation.intent
-    if isinstance(node.mark, FenceMark) and node.fenced:
+    if node.fence is not None:
         if intent is Intent.SHUTDOWN:
             return decision
-        return with_fence_alarm(observation, node.mark, policy, decision)
+        return with_fence_alarm(observation, node.fence, policy, decision)
     alive = intent is Intent.WATCH and fleet.heard(node, policy)
     return with_earlier_boot_alarm(node, decision) if alive else decision
 

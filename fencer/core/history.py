@@ -10,7 +10,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 
-from fencer.core.model import Evidence, FenceMark, GuestHistory, Heard, NodeView, PowerState, Run
+from fencer.core.model import Evidence, GuestHistory, Heard, NodeView, PowerState, Run
 from fencer.core.policy import Policy
 
 LEASE_DURATION_S = 40.0
@@ -263,13 +263,13 @@ def remember(
 
 def _renews_again(history: GuestHistory, node: NodeView) -> bool:
     """Whether the lease of a fenced node was renewed since, and the Node shows a boot that was known then."""
-    mark = node.mark
-    if not (isinstance(mark, FenceMark) and node.fenced) or node.boot_id not in node.known_boot_ids:
+    mark = node.fence
+    if mark is None or node.boot_id not in node.known_boot_ids:
         return False
     since = max(mark.lease_version, history.off_lease_version)  # 0: an older fencer's, and not seen off since
     if node.heard_s is None or node.heard_s >= LEASE_DURATION_S:
         return False  # a kubelet that was silent in between may be that of another boot
-    return 0 < since < node.lease_version
+    return bool(since) and since < node.lease_version
 
 
 def _with_guest(
@@ -294,7 +294,6 @@ def _with_guest(
             off_s=max(history.off_s, evidence.observed_at_s),
             off_lease_version=node.lease_version,
             off_reported_utc=node.reported_utc,
-            back_s=math.inf,
         )
     known = history.heard is None and evidence.guest == history.ran_as
     if evidence.power_state is PowerState.RUNNING and not known:

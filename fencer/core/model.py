@@ -687,6 +687,11 @@ class NodeView:
         return isinstance(mark, FenceMark) and taint is not None and taint.time_added == mark.fenced_at_utc
 
     @property
+    def fence(self) -> FenceMark | None:
+        """Our mark, where our taint stands beside it; None: it does not. See `fenced`."""
+        return self.mark if isinstance(self.mark, FenceMark) and self.fenced else None
+
+    @property
     def known_boot_ids(self) -> frozenset[str]:
         """Every boot id that must not come back: those of the binding and of the fence."""
         bound = self.binding.boot_ids if isinstance(self.binding, Binding) else ()

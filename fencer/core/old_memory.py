@@ -116,7 +116,7 @@ def _renewed_since(seen: Observation, mark: FenceMark, policy: Policy) -> bool:
     """Whether the lease was renewed after the fence; or after the VM was last off, if it runs again."""
     node, history = seen.node, seen.history
     if mark.lease_version:
-        return node.lease_version > max(mark.lease_version, history.off_lease_version if _runs(seen) else 0)
+        return node.lease_version > max(mark.lease_version, _runs(seen) * history.off_lease_version)
     # The mark of an older fencer: by the API server's clock, and by renewals that this agent has seen.
     ago_s = (node.heard_s or 0.0) + node.renewed_within_s
     ended = _runs(seen) and history.off_s > seen.now_s - (node.heard_s or 0.0)
@@ -211,6 +211,4 @@ def repeats(alarm: Alarm, raised: Collection[Alarm]) -> bool:
         alarm: The one that is due.
         raised: Those that were raised in the same incident.
     """
-    return OFF_AGAIN in alarm.text and any(
-        OFF_AGAIN not in one.text and IS_BACK.search(one.text) for one in raised
-    )
+    return OFF_AGAIN in alarm.text and any(IS_BACK.search(one.text) for one in raised)

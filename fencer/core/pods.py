@@ -68,12 +68,10 @@ def _came_since(node: NodeView) -> Callable[[PodView | AttachmentView], bool]:
     What came later never ran in the memory from before. A VolumeAttachment's name comes back with its
     volume, its UID does not. Without a record nothing is later; nor once the Node is gone with its taint.
     """
-    mark = node.mark
-    if not isinstance(mark, FenceMark) or not node.fenced or node.gone:
+    mark = None if node.gone else node.fence
+    if mark is None or mark.pod_uids is None:
         return lambda _one: False
-    if mark.pod_uids is None or mark.attachment_uids is None:
-        return lambda _one: False
-    known = frozenset((*mark.pod_uids, *mark.attachment_uids))
+    known = frozenset((*mark.pod_uids, *(mark.attachment_uids or ())))
     return lambda one: one.uid not in known
 
 
@@ -98,13 +96,12 @@ def given_away(seen: Observation, mark: FenceMark) -> str:
         seen: With pods and attachments.
         mark: Of the fence. If it is an older fencer's, only its pods are known, by their number.
     """
-    if mark.lease_version and (mark.pod_uids is None or mark.attachment_uids is None):
-        return "it was about so many pods and volumes that they are not recorded"
-    if mark.pod_uids is None or mark.attachment_uids is None:
-        return _fewer_pods(seen, mark)
+    if mark.pod_uids is None:
+        many = "it was about so many pods and volumes that they are not recorded"
+        return many if mark.lease_version else _fewer_pods(seen, mark)
     pods = {pod.uid for pod in seen.pods or () if not pod.finished}
     attachments = {item.uid for item in seen.attachments or () if not item.terminating}
-    gone, detached = set(mark.pod_uids) - pods, set(mark.attachment_uids) - attachments
+    gone, detached = set(mark.pod_uids) - pods, set(mark.attachment_uids or ()) - attachments
     if not mark.pod_uids and not mark.attachment_uids:
         return "what the fence was about is not known"
     lost = [count(len(one), name) for one, name in ((gone, "pod"), (detached, "volume")) if one]

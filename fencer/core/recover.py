@@ -156,7 +156,7 @@ def _heard_alone(subject: Subject, policy: Policy) -> Answer:
     evidence, alive_s, by_hand = subject.evidence, _alive_for(subject), subject.seen.intent is Intent.UNFENCE
     if alive_s >= policy.unfence_blind_s:
         return Passed(f"no word from its hypervisor; new boot, renewing for {age(alive_s)}")
-    if _vouched_for(subject) and sign_of_known_boot(subject.seen, policy):
+    if sign_of_known_boot(subject.seen, policy):  # a person answers for it: see `no_old_memory`
         return Passed(f"{evidence.raw}; the kubelet of the known boot is heard")
     if evidence.power_state is PowerState.ABSENT and not alive_s and not by_hand:
         return reads_off(evidence, policy)
@@ -190,7 +190,7 @@ def _reported_lately(subject: Subject) -> Answer:
     """The Node shows a new boot; and its kubelet reported that after the VM was last off, not before."""
     node, history = subject.node, subject.history
     stale = bool(node.reported_utc) and node.reported_utc == history.off_reported_utc
-    if not (stale and history.off_lease_version):
+    if not stale:
         return Passed(f"new boot id {node.boot_id}")
     seen = f"new boot id {node.boot_id}, but the VM was off since its kubelet reported that"
     return Objection(Verdict.RECOVERING, Reason.AWAITING_BOOT, seen, "its kubelet to report its status again")
@@ -210,7 +210,7 @@ def _forbidden(subject: Subject) -> str:
 def renewed(subject: Subject, policy: Policy) -> Answer:
     """Its kubelet lives: the lease was renewed since it booted."""
     run, since = subject.history.run, subject.history.renewals_at_boot
-    if run is not None and run.power_state is PowerState.RUNNING:
+    if run is not None:
         since = max(since, run.renewals_at_start)  # what an earlier run renewed says nothing about this one
     renewals = subject.node.lease_renewals - since
     if subject.seen.word.same_boot_why is not None:
@@ -268,8 +268,7 @@ def memory_is_back(subject: Subject, policy: Policy) -> Answer:
     sign = sign_of_old_memory(subject, policy) or sign_of_same_run(subject, policy)
     if sign and not is_restored(subject, policy):
         return Passed(sign)
-    needs = "a sign of the boot that was fenced, and no restore"
-    return Objection(Verdict.FENCED, Reason.AWAITING_BOOT, "no sign of it", needs)
+    return Objection(Verdict.FENCED, Reason.AWAITING_BOOT, "no sign of it")
 
 
 def nothing_given_away(subject: Subject, _policy: Policy) -> Answer:

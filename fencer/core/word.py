@@ -94,8 +94,9 @@ def _lasts(mark: FenceMark, observation: Observation) -> bool:
     than two clocks may be apart has no age at all (E26).
     """
     age_s = seconds_between(mark.fenced_at_utc, observation.latest_utc)
-    known_s = 0.0 if observation.word.given_s is None else observation.now_s - observation.word.given_s
-    return age_s >= -MOST_APART_S and max(age_s, known_s) <= WORD_LASTS_S
+    given_s = observation.word.given_s
+    lately = given_s is None or observation.now_s - given_s <= WORD_LASTS_S
+    return lately and -MOST_APART_S <= age_s <= WORD_LASTS_S
 
 
 def nothing_known(evidence: Evidence | None) -> bool:

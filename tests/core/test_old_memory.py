@@ -7,23 +7,29 @@ import pytest
 
 from fencer.core.decide import decide
 from fencer.core.fence import left_to_clear
-from fencer.core.history import LEASE_DURATION_S, remember
+from fencer.core.history import LEASE_DURATION_S, LeaseTrack, aged, remember
 from fencer.core.model import (
     Alarm,
+    Binding,
+    Check,
     ClearPods,
     Cordon,
+    Decision,
     GuestHistory,
     Intent,
+    NodeView,
     Outcome,
     PowerState,
     Reason,
+    StopGuest,
     TaintNode,
     UntaintNode,
     Verdict,
+    Word,
 )
 from fencer.core.old_memory import BOOT_ID_LATE_S, repeats, sign_of_known_boot
 from fencer.core.pods import MOST_ON_RECORD, given_away, keeping_volumes, to_clear, to_release
-from fencer.core.policy import AfterStop, Policy
+from fencer.core.policy import AfterStop, Mode, Policy, ResumedGuest
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -230,6 +236,17 @@ class TestOlderMark:
         assert decide(back(node=volumes_only), ARMED).reason is Reason.OLD_MEMORY
 
 
+def test_what_is_not_known_of_a_lease_or_a_report_reads_so_and_a_report_alone_is_no_news():
+    bare = NodeView("k8s-2", "uid", "", "", ready=None, version="1")
+    assert (bare.lease_version, bare.reported_utc, Decision(Verdict.WAIT, Reason.BLIND).look) == (
+        0,
+        "",
+        False,
+    )
+    assert replace(bare, reported_utc=LATER) == bare
+    assert aged(bare, LeaseTrack("t", 0.0, version=7), 1.0).lease_version == 7
+
+
 class TestBackSince:
     """Since when the kubelet of the fenced boot renews again, as the agent remembers it."""
 
@@ -270,6 +287,53 @@ class TestBackSince:
         known = replace(RUNS, guest=("lab", "x", "y"), off_lease_version=60, off_reported_utc=LATER)
         noted = remember(known, BACK, evidence(PowerState.RUNNING), NOW_S, 60.0)
         assert (noted.off_lease_version, noted.off_reported_utc) == (0, "")
+
+
+class TestRestoredAndSameRun:
+    """What the hypervisor reports of the run, and what has to be so that it counts."""
+
+    RESUMED = evidence(PowerState.RUNNING, cold_start=None, incarnation="run-7")
+    QUIET = replace(BACK, mark=replace(RECORDED, incarnation="run-7"), lease_version=RECORDED.lease_version)
+
+    def goes_on(self, **facts):
+        began = replace(run(PowerState.RUNNING, incarnation="run-7"), since_s=NOW_S - BOOT_ID_LATE_S)
+        base = {"node": self.QUIET, "history": GuestHistory(began, boot_id=BOOT), "evidence": self.RESUMED}
+        return bool(alarms(decide(back(**(base | facts)), ARMED)))
+
+    def test_the_same_run_has_to_be_named_read_now_and_running(self):
+        assert self.goes_on()
+        nameless = replace(self.QUIET, mark=replace(RECORDED, incarnation=None))
+        assert not self.goes_on(node=nameless, evidence=replace(self.RESUMED, incarnation=None))
+        assert not self.goes_on(evidence=replace(self.RESUMED, observed_at_s=NOW_S - 100.0))
+        assert not self.goes_on(evidence=replace(self.RESUMED, power_state=PowerState.PAUSED))
+        paused = replace(run(PowerState.PAUSED, incarnation="run-7"), since_s=NOW_S - BOOT_ID_LATE_S)
+        assert not self.goes_on(history=GuestHistory(paused, boot_id=BOOT))
+        assert not self.goes_on(history=GuestHistory(boot_id=BOOT))
+
+    def test_a_restore_has_to_be_read_now_and_to_run(self):
+        restored = evidence(PowerState.RUNNING, cold_start=False)
+        assert alarms(decide(back(evidence=restored), ARMED))
+        assert not alarms(decide(back(evidence=replace(restored, power_state=PowerState.PAUSED)), ARMED))
+        assert not alarms(decide(back(evidence=replace(restored, observed_at_s=NOW_S - 100.0)), ARMED))
+
+    def test_since_the_vm_was_off_both_lease_and_status_have_to_be_newer(self):
+        ended = replace(RUNS, off_lease_version=60, off_reported_utc="before")
+        assert sign_of_known_boot(back(node=REPORTING, history=ended), ARMED) == ""
+        unreported = replace(REPORTING, lease_version=61, reported_utc="")
+        assert sign_of_known_boot(back(node=unreported, history=ended), ARMED) == ""
+
+    def test_a_person_who_answers_for_it_is_not_enough_while_its_kubelet_is_silent(self):
+        word = Word(same_boot_why="unmounted by hand")
+        silent = replace(BACK, lease_version=RECORDED.lease_version, lease_renewals=8)
+        facts = {"evidence": evidence(PowerState.UNKNOWN), "word": word, "intent": Intent.UNFENCE}
+        assert decide(back(node=silent, **facts), ARMED).reason is Reason.AWAITING_BOOT
+        assert decide(back(node=REPORTING, **facts), ARMED).reason is not Reason.AWAITING_BOOT
+
+    def test_a_new_boot_counts_where_no_reading_was_ever_taken(self):
+        blind = replace(returned().history, run=None, boot_seen_s=NOW_S - 121)
+        assert decide(returned(evidence=None, history=blind), ARMED).verdict is Verdict.UNFENCE
+        off = replace(blind, run=replace(run(), renewals_at_start=7))
+        assert decide(returned(evidence=None, history=off), ARMED).reason is Reason.AWAITING_RENEWALS
 
 
 class TestGivenAway:
@@ -323,6 +387,15 @@ class TestGivenAway:
         seen = back(node=replace(REPORTING, mark=volumes_only), pods=(), attachments=(VOLUME,))
         assert decide(seen, ARMED).reason is Reason.FENCED_WRONGLY
         assert decide(replace(seen, attachments=()), ARMED).reason is Reason.OLD_MEMORY
+
+    def test_a_fence_that_was_about_pods_alone(self):
+        pods_only = replace(RECORDED, attachment_uids=())
+        assert given_away(back(pods=(POD,), attachments=()), pods_only) == ""
+
+    def test_of_a_fence_without_a_record_nothing_shows_that_all_is_there(self):
+        unrecorded = replace(RECORDED, pod_uids=None, attachment_uids=None)
+        assert "not recorded" in given_away(back(pods=(POD,), attachments=(VOLUME,)), unrecorded)
+        assert MOST_ON_RECORD == 1000
 
     def test_a_fence_that_was_about_nothing_shows_nothing(self):
         empty = replace(RECORDED, pods=0, pod_uids=(), attachment_uids=())
@@ -413,6 +486,17 @@ class TestSinceTheFence:
         seen = fenced(node=gone, pods=(POD, self.PINNED), attachments=(VOLUME, self.ATTACHED))
         assert (len(to_clear(seen)), len(to_release(seen))) == (2, 2)
 
+    def test_where_the_taint_was_taken_off_all_count_as_well(self):
+        off = replace(node(mark=RECORDED), lease_version=50)
+        seen = observation(node=off, pods=(POD, self.PINNED), attachments=(VOLUME, self.ATTACHED))
+        assert (len(to_clear(seen)), len(to_release(seen))) == (2, 2)
+
+    def test_a_few_volumes_that_stay_are_named(self):
+        held = tuple(replace(self.ATTACHED, uid=f"u-{n}", volume=f"pv-{n}") for n in range(5))
+        for number, names in ((3, ": pv-0, pv-1, pv-2"), (5, ": pv-0, pv-1, pv-2, …")):
+            checks = decide(returned(node=self.BOOTED, attachments=held[:number]), ARMED).checks
+            assert [check.seen.endswith(names) for check in checks if check.name == "volumes gone"] == [True]
+
     def test_of_an_older_mark_all_attachments_count(self):
         seen = returned(attachments=(self.ATTACHED,))
         assert decide(seen, ARMED).reason is Reason.VOLUMES_REMAIN
@@ -453,6 +537,31 @@ class TestAlarms:
         assert not repeats(ran, [])
         assert not repeats(runs, [ran])
         assert not repeats(ran, [Alarm("something else")])
+        assert not repeats(Alarm("something else"), [runs])
+
+    def test_what_is_undone_or_stopped_has_the_grounds_of_its_alarm(self):
+        """History shows them below it."""
+        grounds = Check("old memory", Outcome.ALARM, REPORTED)
+        wrong = back(node=REPORTING, pods=(POD,), attachments=(VOLUME,))
+        assert grounds in decide(wrong, ARMED).checks
+        observing = decide(wrong, replace(ARMED, mode=Mode.OBSERVE))
+        assert (observing.reason, grounds in observing.checks) == (Reason.OBSERVE_MODE, True)
+        stopped = decide(back(node=REPORTING), replace(ARMED, resumed_guest=ResumedGuest.STOP))
+        assert any(isinstance(action, StopGuest) for action in stopped.actions)
+        assert grounds in stopped.checks
+
+    def test_a_node_that_carries_no_fence_is_none_of_this(self):
+        old = replace(healthy().node, mark=RECORDED, lease_version=60, reported_utc=LATER)
+        seen = healthy(node=old, pods=(POD,), attachments=(VOLUME,))
+        assert (decide(seen, ARMED).reason, alarms(decide(seen, ARMED))) == (Reason.NODE_HEALTHY, [])
+
+    def test_an_earlier_boot_is_for_watch_to_find_and_by_a_cordon_only_after_a_fence(self):
+        boots = Binding(healthy().node.binding.guest, (BOOT, NEW_BOOT))
+        earlier = healthy(node=replace(healthy().node, binding=boots))
+        assert len(alarms(decide(earlier, ARMED))) == 1
+        assert alarms(decide(replace(earlier, intent=Intent.FENCE), ARMED)) == []
+        drained = replace(healthy().node, cordon=Cordon("drain", NEW_BOOT, "2026-11-20T09:59:50Z"))
+        assert alarms(decide(healthy(node=drained), ARMED)) == []
 
     def test_under_a_hold_a_restored_vm_is_a_sign_as_well(self):
         paused = replace(observation().fleet, paused_why="storage work")

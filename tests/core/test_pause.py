@@ -158,3 +158,21 @@ def test_an_excluded_node_is_excluded_first():
         node=node(pause_note="why", excluded_by="the annotation fencer.dev/exclude"), utc=NOW_UTC
     )
     assert decide(seen, ARMED).reason is Reason.NODE_EXCLUDED
+
+
+def test_a_pause_that_only_one_clock_has_ended_says_so():
+    """E26."""
+    text = write(PauseNote("storage work", "2026-11-20T10:00:00Z"))
+    before, after = "2026-11-20T09:59:00Z", "2026-11-20T10:01:00Z"
+    assert "one of two clocks is past its end" in str(told(text, before, after))
+    assert str(told(text, before, before)).endswith("(until 2026-11-20T10:00:00Z)")
+    assert str(told(text, before)).endswith("(until 2026-11-20T10:00:00Z)")
+    assert told(text, after, after) is None
+    assert told(None, before, after) is None
+
+
+def test_the_decision_on_a_node_whose_pause_only_one_clock_has_ended_says_so():
+    paused = node(pause_note=write(PauseNote("storage work", NOW_UTC)))
+    decision = decide(observation(node=paused, apart_s=-60.0), ARMED)
+    assert decision.reason is Reason.NODE_PAUSED
+    assert "one of two clocks is past its end" in decision.objection.seen

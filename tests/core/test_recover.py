@@ -597,6 +597,8 @@ class TestNoGuestAnyMore:
         seen = healthy(node=replace(settled, **changed), candidates=(), evidence=None)
         assert decide(seen, ARMED).reason is Reason.NO_GUEST
         assert (decide(seen, ARMED).actions == (Uncordon(),)) is lifted
+        ambiguous = decide(replace(seen, candidates=returned().candidates, rivals=("k8s-9",)), ARMED)
+        assert (ambiguous.reason, ambiguous.actions == (Uncordon(),)) == (Reason.GUEST_AMBIGUOUS, lifted)
         taken = decide(replace(seen, taken_by="k8s-9"), ARMED)
         assert (taken.reason, taken.actions == (Uncordon(),)) == (Reason.GUEST_TAKEN, lifted)
         assert decide(replace(seen, intent=Intent.FENCE), ARMED).actions == ()

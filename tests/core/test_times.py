@@ -109,3 +109,7 @@ def test_a_time_that_no_clock_shows_stays_as_it_is(utc):
 def test_a_time_is_written_in_utc_and_whole_seconds():
     assert write_utc(datetime(2026, 11, 26, 13, 0, 0, 999_999, CET)) == NOON
     assert later("2026-11-26T13:00:00+01:00", 60.0) == "2026-11-26T12:01:00Z"
+
+
+def test_clocks_that_agree_leave_a_time_as_it_is_written():
+    assert earlier("2026-01-01T02:00:00+02:00", 0.4) == "2026-01-01T02:00:00+02:00"
