@@ -100,10 +100,10 @@ def told(text: str | None, utc: str, latest_utc: str = "") -> str | None:
     Args:
         text: The annotation's text; None: there is none.
         utc: The slower of two clocks: by that one a pause ends (E26).
-        latest_utc: The faster one; empty: not known.
+        latest_utc: The faster one; empty: not known, and before every end.
     """
     pause = standing(text, utc)
-    if pause is not None and latest_utc and pause.over(latest_utc):
+    if pause is not None and pause.over(latest_utc):
         return f"{pause}; one of two clocks is past its end: it holds until both are"
     return None if pause is None else str(pause)
 

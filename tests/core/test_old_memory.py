@@ -146,6 +146,8 @@ class TestOrdinaryBoot:
             is Reason.FENCED_WRONGLY
         )
         assert decide(resumed, ARMED).reason is Reason.AWAITING_BOOT
+        undone = decide(replace(resumed, pods=(POD,), attachments=(VOLUME,)), ARMED)
+        assert undone.checks[-1].seen == "running (by test): the run that was fenced goes on"
 
     @pytest.mark.parametrize(
         "changed",
