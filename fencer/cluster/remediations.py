@@ -135,7 +135,7 @@ class KubernetesRequests:
         """
 
         def held(item: Any, utc: str) -> tuple[str, str] | str | None:
-            # By the slower clock: a clock that is ahead ends nobody's reservation early (E26).
+            # By the slower clock: one that is ahead ends no reservation early (E26).
             now_utc = earlier(utc, apart_s(utc, self._own_utc()))
 
             def lease(data: Any) -> tuple[str, str] | None:

@@ -251,6 +251,10 @@ def test_and_so_for_programs(alarmed):
     assert [row["at"] for row in raised] == [alarm["at"]]
 
 
+def test_the_line_of_a_fence_counts_its_alarms(alarmed):
+    assert re.search(r"k8s-2 .*, 1 ALARM from \d\d:\d\d, still fenced", alarmed.run("history").output)
+
+
 def test_a_node_that_is_healthy_but_for_an_alarm_is_found(alarmed):
     """By its verdict and reason nothing is news of it."""
     one = shown(alarmed, "k8s-3")

@@ -261,6 +261,24 @@ def test_old_memory_of_a_fenced_node_is_an_alarm_in_table_and_data():
     )
 
 
+@pytest.mark.parametrize("hold", [What.UNREACHABLE, What.FENCING_PAUSED])
+def test_one_look_shows_old_memory_by_its_kubelet_alone_and_under_a_pause(hold):
+    """By the version of the Lease and by the status that the kubelet reported: both are in the mark."""
+    lab = Lab(strict=False)
+    lab.passes(30, watched=True)
+    lab.breaks(What.SNAPSHOT, "k8s-2")
+    lab.breaks(What.POWER_OFF, "k8s-2")
+    lab.passes(70, watched=True)
+    lab.breaks(hold)
+    lab.breaks(What.REVERT, "k8s-2")
+    lab.passes(60, watched=True)
+    assert "3 nodes" in lab.run("status").output
+    assert data(lab, "k8s-2")["nodes"][0]["condition"] == "in_alarm"
+    shown = lab.run("explain", "k8s-2").output
+    assert re.search(r"[!✗] +old memory +", shown)
+    assert "no sign of it" not in shown
+
+
 def test_a_taint_that_somebody_forgot_is_told_of_a_healthy_node():
     """No pod can run there, and no fence would be set if it died."""
     lab = Lab()

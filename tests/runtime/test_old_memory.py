@@ -49,3 +49,25 @@ def test_another_machine_under_the_same_name_hides_it_not():
     stage.simulation.replace(NODE)
     stage.run(60)
     assert alarms(stage)
+
+
+def test_that_it_is_off_again_raises_no_second_alarm():
+    """An administrator has just done what the alarm asks for."""
+    stage = fenced_with_a_snapshot()
+    stage.happen(What.REVERT)
+    stage.run(60)
+    stage.happen(What.POWER_OFF)
+    stage.run(60)
+    assert len(alarms(stage)) == 1
+
+
+def test_a_boot_that_was_reported_before_the_revert_lifts_no_fence():
+    """The Node shows a new boot, and its lease is renewed; but by then the old memory renews it."""
+    stage = fenced_with_a_snapshot(tells_cold=False)
+    stage.happen(What.START)
+    stage.run(38)
+    assert stage.node().boot_id not in stage.node().known_boot_ids
+    stage.happen(What.REVERT)
+    stage.run(60)
+    assert stage.node().fenced
+    assert len(alarms(stage)) == 1
