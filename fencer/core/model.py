@@ -6,7 +6,7 @@ times ending in ``_utc`` are RFC 3339 texts by the API server's clock (see `Obse
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from operator import attrgetter
 from typing import TypeAlias
@@ -333,6 +333,10 @@ class Evidence:
     def repeats(self, other: Evidence) -> bool:
         """Whether it says the same as another one, perhaps at another time."""
         return _said(self) == _said(other)
+
+    def confirms(self, earlier: Evidence) -> bool:
+        """Whether it says of the same run the same as an earlier one; words that count the time may differ."""
+        return self.repeats(replace(earlier, raw=self.raw))
 
 
 _said = attrgetter(*(part.name for part in fields(Evidence) if part.name != "observed_at_s"))

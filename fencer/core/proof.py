@@ -81,7 +81,7 @@ def fresh(subject: Subject, policy: Policy) -> Answer:
         last = subject.seen.last_state
         seen = f"{evidence.raw}; a moment ago, from afar, it read {last}" if last else evidence.raw
         return Objection(Verdict.REFUSE, Reason.EVIDENCE_MISSING, seen, "an answer from the hypervisor")
-    old_s = subject.seen.now_s - evidence.observed_at_s
+    old_s = max(0.0, subject.seen.now_s - evidence.observed_at_s)  # G9: it may have been read again since
     limit = f"limit {policy.evidence_max_age_s:g} s"
     if old_s > policy.evidence_max_age_s and not subject.seen.close:
         return Objection(Verdict.WAIT, Reason.CLOSER_LOOK, f"read {age(old_s)} ago", limit, 0.0)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fencer.core.policy import Policy, Remediation
-from fencer.core.requests import NO_CALL, Asked, Call, Request, call_for, counting
+from fencer.core.requests import NO_CALL, REMEMBERED_S, Asked, Call, Request, call_for, counting
 from fencer.errors import FencerError
 from fencer.runtime.world import API, World
 
@@ -26,8 +26,8 @@ class _Answer:
     asked: Asked | None
 
 
-TOLD_AFTER_S = 10.0
-"""What cannot be read is told after so long: a slow answer is none of people's business."""
+TOLD_AFTER_S = REMEMBERED_S
+"""A failure that lasts so long is reported: until then what was last read counts, and slow answers come."""
 
 
 class Calls:
@@ -83,14 +83,19 @@ class Calls:
             self._about = _by_node(self.requests)
             self._trouble = "; ".join(answer.asked.malformed) if answer.asked is not None else ""
 
-    def look_again(self) -> None:
-        """Read it once more before something is done, where anybody could ask at all."""
+    def look_again(self, node: str) -> None:
+        """Read it once more before something is done, where anybody could ask at all.
+
+        Args:
+            node: To which. If another controller asks about it, even a slow answer is waited for.
+        """
         if not self._is_known or self._world.clock.now_s() - self._read_s < FRESH_S:
             return
         answers: dict[str, _Answer | FencerError] = {}
+        patience_s = self._policy.call_deadline_s if node in self.named else self._policy.poll_s
         for worker, question in self.questions().items():
             try:
-                answers[worker] = self._world.asker.ask(worker, question, self._policy.poll_s)
+                answers[worker] = self._world.asker.ask(worker, question, patience_s)
             except FencerError as error:
                 answers[worker] = error
         self.heard(answers)

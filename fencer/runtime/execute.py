@@ -29,6 +29,7 @@ from fencer.core.model import (
     DeleteAttachments,
     DiscardSaved,
     Doubt,
+    Evidence,
     EvictPods,
     FenceMark,
     ForgetMark,
@@ -75,6 +76,9 @@ IN_MIND = ", only on this agent's disk"
 
 EVICTION_DEADLINE_S = 25.0
 """For one eviction: the API server itself may try for 10 s, and gets twice that."""
+
+NOT_ITS_OWN = frozenset({Proof.OPERATOR, Proof.HOST_POWER})
+"""Proof that is not the word of the VM's own hypervisor, which may not answer at all."""
 
 LONGEST_ACTION_S = 70.0
 """No action takes longer: a batch of pods, four calls per lane; or a claim, two readings and an order."""
@@ -133,6 +137,8 @@ class Executor:
                 told = self._names.mark(mark)
                 self._reserve(observation)
                 counts()
+                if changed := self._reads_otherwise(observation, mark):
+                    return Happened(f"not tainted: {changed}", ok=False, changed=True)
                 self._in_time(lambda: cluster.taint(node, told), f"{node.name} is not tainted")
                 return _tainted(observation, mark)
             case ClearPods(pods):
@@ -278,8 +284,7 @@ class Executor:
         if changed:
             give_back()
             return Happened(changed, ok=False)
-        port, deadline_s = self._world.hypervisors[guest.endpoint], self._policy.call_deadline_s
-        began_s = self._world.clock.now_s()
+        port, began_s = self._world.hypervisors[guest.endpoint], self._world.clock.now_s()
         said, sent, denied = "", True, False
         try:
             self._order(guest, lambda until: port.stop(guest, incarnation, until), observation)
@@ -293,7 +298,7 @@ class Executor:
         memory.killed[guest.key] = memory.killed.get(guest.key, False) or took_s >= SEEMS_KILLED_S
         if sent:
             self._note_failure(guest, began_s, said or "it reads as before")
-        after = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
+        after = self._read(guest)
         if after.gone:
             memory.stops_failed.pop(guest.key, None)
         elif denied or not sent:
@@ -305,16 +310,36 @@ class Executor:
     def _claim(self, observation: Observation, action: StopGuest) -> str:
         """Claim the incident, and read the guest again; return why it may not be stopped, or nothing."""
         node, cluster, incident = observation.node, self._world.cluster, observation.incident
-        guest, port = action.guest, self._world.hypervisors[action.guest.endpoint]
+        guest = action.guest
         self._api(lambda: cluster.claim(node, incident, observation.by))
-        deadline_s = self._policy.call_deadline_s
-        before = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
+        before = self._read(guest)
         expected = observation.evidence.power_state if observation.evidence else None
         if before.incarnation != action.incarnation or before.power_state is not expected:
             return f"{guest} changed before it was stopped: {before.raw}"
         if not observation.candidates[0].still_admitted(before):
             return f"{guest}: the configuration does not admit power actions any more"
         return ""
+
+    def _reads_otherwise(self, observation: Observation, mark: FenceMark) -> str:
+        """Read the VM once more, right before its node is tainted; return what is not as it was, or nothing.
+
+        What was counted and reserved since may have taken seconds (G9).
+        """
+        if mark.proof in NOT_ITS_OWN:
+            return ""
+        try:
+            now = self._read(mark.guest)
+        except HypervisorError as error:
+            return f"{mark.guest} cannot be read any more: {error}"
+        first = observation.evidence
+        if first is None or now.confirms(first):
+            return ""
+        return f"{mark.guest} reads otherwise by now: {now.raw}"
+
+    def _read(self, guest: GuestRef) -> Evidence:
+        """Read a VM live, just before or after an action on it."""
+        port = self._world.hypervisors[guest.endpoint]
+        return self._world.asker.ask(guest.endpoint, lambda: port.read(guest), self._policy.call_deadline_s)
 
     def _reserve(self, observation: Observation) -> None:
         """Reserve a slot of the brake, so that other agents count this fence before they can see it.
@@ -389,9 +414,8 @@ class Executor:
 
     def _note_failed_start(self, observation: Observation, guest: GuestRef, left: Left) -> None:
         """Note how a start that has failed left the guest: one that is on record changes its incarnation."""
-        port, deadline_s = self._world.hypervisors[guest.endpoint], self._policy.call_deadline_s
         with suppress(HypervisorError):
-            after = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
+            after = self._read(guest)
             if after.power_state is PowerState.STOPPED and after.incarnation not in {None, left.incarnation}:
                 self._note_left(observation, replace(left, incarnation=str(after.incarnation)))
 

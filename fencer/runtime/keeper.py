@@ -21,8 +21,10 @@ T = TypeVar("T")
 
 STATE = "state file"
 """Name of the worker that reads and writes."""
-PATIENCE_S = 2.0
-"""For one of these: a disk takes milliseconds."""
+WRITING_S = 2.0
+"""For writing: a disk takes milliseconds, and fencing goes on without it."""
+READING_S = 10.0
+"""For what has to be read before anything is fenced, from a disk or an API server that is slow."""
 MEANS = {
     "read": "this agent fences no node until it is read",
     "confirmed": "this agent fences no node until the cluster's key confirms it",
@@ -72,7 +74,7 @@ class Keeper:
         """
         if self._loaded or self._store is None:
             return
-        kept = self._ask("read", self._store.load)
+        kept = self._ask("read", self._store.load, READING_S)
         if kept is None:
             return
         self._loaded, self._last = True, kept
@@ -101,7 +103,7 @@ class Keeper:
                 self._save(self._store, kept)
 
     def _confirm(self, store: StateStore) -> None:
-        confirmed = self._ask("confirmed", store.confirm)
+        confirmed = self._ask("confirmed", store.confirm, READING_S)
         self._confirmed = confirmed is not None
         if confirmed is False:
             self._last = Kept()
@@ -122,24 +124,25 @@ class Keeper:
             store.save(kept)
             return True
 
-        if self._ask("written", save):
+        if self._ask("written", save, WRITING_S):
             self._last = kept
 
-    def _ask(self, done: str, call: Callable[[], T]) -> T | None:
+    def _ask(self, done: str, call: Callable[[], T], patience_s: float) -> T | None:
         """Ask the disk; say once what is wrong with it.
 
         Args:
             done: What the call does with the state file.
             call: Asks.
+            patience_s: How long to wait for the answer.
 
         Returns:
             None: it hangs, or refuses.
         """
         try:
-            found = self._world.asker.ask(STATE, call, PATIENCE_S)
+            found = self._world.asker.ask(STATE, call, patience_s)
         except FencerError as error:
             hangs = isinstance(error, HypervisorUnreachable)
-            text = f"{STATE}: " + (f"not {done} within {PATIENCE_S:g} s" if hangs else str(error))
+            text = f"{STATE}: " + (f"not {done} within {patience_s:g} s" if hangs else str(error))
             if done not in self._trouble:
                 self._world.reporter.said(f"{text}; {MEANS[done]}", warning=True)
             self._trouble[done] = text

@@ -54,6 +54,9 @@ LONGEST_PASSES_S = 600.0
 """Readings of two successive passes add up, even if much is to do in between, and so do those of two looks at
 a node that is left alone between them. They do not over an hour in which the whole agent stood still."""
 
+READ_AGAIN = 4
+"""A VM is read again once this part of the time is over for which a reading counts."""
+
 
 class _Noted(TypedDict):
     """What an observation has of the notebook."""
@@ -348,8 +351,9 @@ class Observer:
         Raises:
             ClusterError: the node could not be read; nothing may be done.
         """
-        self._calls.look_again()  # first: what is read of the guest grows old
+        self._calls.look_again(before.node.name)  # first: what is read of the guest grows old
         guest, evidence, error = self._read_first(scene, before)
+        read_s = self._world.clock.now_s()
         fact = self._fact(before.node)
         apart_s = self._world.apart_s(fact.utc)
         found = self._finder.look(scene, fact.node)
@@ -363,7 +367,7 @@ class Observer:
         self.counting.take_in(scene, node, fact.paused_why)
         key = guest.key if guest is not None else None
         candidates = self._candidates(scene, node)
-        return replace(
+        seen = replace(
             before,
             node=node,
             candidates=candidates,
@@ -393,6 +397,7 @@ class Observer:
             close=True,
             **self._noted(node, before.intent, now_s),
         )
+        return self._read_again(scene, seen, read_s)
 
     def recounted(self, scene: Scene, observation: Observation, came_s: float) -> Observation:
         """Count the nodes again, right before an action that the other nodes are counted for.
@@ -404,6 +409,7 @@ class Observer:
 
         Returns:
             The same by what was counted: the fleet, how long ago its node was heard, and how old all else is.
+            If that took long, its VM was read again; if it reads otherwise, this is a look from afar.
 
         Raises:
             ClusterError: nothing may be done.
@@ -411,7 +417,7 @@ class Observer:
         self.counting.again(scene, observation.node.name, came_s)
         now_s = self._world.clock.now_s()
         node = aged(observation.node, self._memory.leases[observation.node.uid], now_s)
-        return replace(
+        seen = replace(
             observation,
             node=node,
             claimed_by=self._claimed_by(scene, node),
@@ -422,6 +428,7 @@ class Observer:
             apart_s=scene.apart_s,
             **self._noted(node, observation.intent, now_s),
         )
+        return self._read_again(scene, seen, observation.now_s)
 
     def _still_absent(self, now_s: float) -> dict[tuple[str, str, str], Evidence]:
         """Return the guests that their endpoints did not know lately, and whose end is not on record.
@@ -445,6 +452,21 @@ class Observer:
             first = now[0].guest
             evidence, error = self._read(scene, first)
         return first, evidence, error
+
+    def _read_again(self, scene: Scene, seen: Observation, since_s: float) -> Observation:
+        """Read a VM once more if the calls after its reading took long: an API may take seconds for each.
+
+        Its age counts from this reading. The order stays that of the earlier one, which was complete before
+        the lease was read (G9). If the two differ, all of it has to be looked at again.
+        """
+        first, took_s = seen.evidence, self._world.clock.now_s() - since_s
+        if first is None or took_s <= self._policy.evidence_max_age_s / READ_AGAIN:
+            return seen
+        reading, _ = self._read(scene, first.guest)
+        now = self._believed(seen.node, reading)
+        if now is None:
+            return seen
+        return replace(seen, evidence=now, close=now.confirms(first))
 
     def _read(self, scene: Scene, guest: GuestRef) -> tuple[Evidence | None, str]:
         """Read a guest live, and take that into the scene."""

@@ -56,6 +56,7 @@ class Shape:
         spread: The nodes' guests are dealt out to all endpoints that fencer knows.
         spare: Nodes that are cordoned, so that they carry no pods but those of DaemonSets.
         answer_s: How long every answer takes, of each endpoint and of the API. None: hardly any time.
+        api_s: How long each call of the API takes at least: of a port, which is up to three requests.
         tells_cold: Endpoints tell whether a guest was booted or restored.
     """
 
@@ -69,6 +70,7 @@ class Shape:
     spread: bool = False
     spare: tuple[str, ...] = ()
     answer_s: float | None = None
+    api_s: float = 0.0
     tells_cold: bool = True
 
     def endpoint_of(self, node: str) -> str:
@@ -84,6 +86,11 @@ class Shape:
         if endpoint in self.further:
             return f"{endpoint}1"
         return self.hosts[self.nodes.index(node) % len(self.hosts)]
+
+    @property
+    def call_s(self) -> float:
+        """How long the slowest usual call takes, in seconds."""
+        return max(self.answer_s or 0.0, self.api_s)
 
     def watches(self, host: str) -> bool:
         """Whether a power witness watches a host."""
@@ -260,5 +267,5 @@ class Simulation:
             return DISK_S
         hypervisor, usual_s = self.hypervisors.get(name), self.shape.answer_s
         if hypervisor is None:
-            return API_DELAY_S if usual_s is None else usual_s
+            return max(API_DELAY_S if usual_s is None else usual_s, self.shape.api_s)
         return max(hypervisor.trouble.delay_s, usual_s or 0.0)

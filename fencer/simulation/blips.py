@@ -40,7 +40,7 @@ def blips(chance: Random, shape: Shape, victim: str, began_s: float, back_s: flo
     Meanwhile answers may be late, or hearsay where a guest is off; and a watch may tell nothing.
     """
     endpoint, what = shape.endpoint_of(victim), chance.choice((What.LIE_STOPPED, What.PAUSE, *GUEST))
-    slow_s = CALLS_A_LOOK * (shape.answer_s or 0.0)
+    slow_s = CALLS_A_LOOK * shape.call_s
     well_s = WELL_S[0] + slow_s, WELL_S[1] + slow_s
     goes = (GUEST[what], endpoint if what is What.LIE_STOPPED else victim)
     script = list(_again(chance, began_s, chance.randint(*TIMES), (what, victim), goes, BLIP_S, well_s))

@@ -116,4 +116,4 @@ def many_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s: 
 
 def gives_away_s(shape: Shape) -> float:
     """Return how long a kubelet has to be heard until each agent has looked thrice, however slow it is."""
-    return GIVES_AWAY_S + 3 * CALLS_A_LOOK * (shape.answer_s or 0.0) * len((*shape.nodes, *shape.spare))
+    return GIVES_AWAY_S + 3 * CALLS_A_LOOK * shape.call_s * len((*shape.nodes, *shape.spare))

@@ -271,7 +271,7 @@ class Truth:
     def _hold_against_haste(self, name: str) -> None:
         """After a fence a node stays cordoned until caches have settled."""
         ago_s = self._simulation.clock.now_s() - self._lifted_s.pop(name, -math.inf)
-        written_s = CALLS_OF_A_LIFT * (self._simulation.shape.answer_s or 0.0)
+        written_s = CALLS_OF_A_LIFT * self._simulation.shape.call_s
         if ago_s < self._policy.settle_s - WHOLE_SECONDS_S - written_s:
             self._breach(name, f"its cordon is lifted {ago_s:.1f} s after its fence")
 

@@ -82,6 +82,9 @@ FORCED_SHARE = 0.15
 """In so many worlds an administrator force-deletes the pods of a dead node, before or after its fence."""
 PINNED_SHARE = 0.15
 """In so many worlds the template of a workload with a volume names its node, past the scheduler."""
+SLOW_API_SHARE = 0.1
+"""In so many worlds the API is slow: fencer has to cope with seconds for each call (docs/performance.md)."""
+SLOW_API_S = (1.0, 2.0, 3.0, 4.0)
 SKEWED_S = (0.0, 2.0, 30.0, 120.0, 300.0, 590.0)
 """How far a clock is ahead, or behind: less than the ten minutes that fencer errs to the safe side for, by
 what answers take (docs/design.md, E26)."""
@@ -100,6 +103,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     """
     chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
     shape = _shape(chance)
+    shape = replace(shape, api_s=_api_s(seed))
     script: Sequence[Fault]
     script, kind = _script(chance, shape, seed)
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
@@ -204,6 +208,12 @@ def _health_check(seed: int) -> HealthCheck | None:
         asks=chance.random() < 0.8,  # noqa: PLR2004 - mostly it asks fencer
         escalates=chance.random() < 0.5,  # noqa: PLR2004 - half of them
     )
+
+
+def _api_s(seed: int) -> float:
+    """Draw how long each call of the API takes, by a chance of its own, in seconds."""
+    chance = Random(f"{seed} slow API")  # noqa: S311 - chance that can be repeated is the point
+    return chance.choice(SLOW_API_S) if chance.random() < SLOW_API_SHARE else 0.0
 
 
 def _slow_disk(seed: int, script: Sequence[Fault]) -> Sequence[Fault]:

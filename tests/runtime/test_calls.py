@@ -148,7 +148,7 @@ def test_once_the_kind_is_gone_nobody_asks_and_nothing_is_told():
 )
 def test_whom_nobody_is_to_hear_is_not_even_read(known):
     known.look()
-    known.calls.look_again()
+    known.calls.look_again("k8s-9")
     assert (known.port.asked_count, known.calls.of("k8s-2")) == (0, NO_CALL)
 
 
@@ -158,14 +158,14 @@ def test_before_something_is_done_it_is_read_again_but_not_for_each_node(later_s
     known.look()
     known.clock.advance(later_s)
     for _ in range(3):
-        known.calls.look_again()
+        known.calls.look_again("k8s-9")
     assert known.port.asked_count == times
 
 
 def test_what_was_never_read_is_read_before_something_is_done():
     """The first pass may not have waited for the answer."""
     known = Known(Asked((ASKED,)))
-    known.calls.look_again()
+    known.calls.look_again("k8s-9")
     assert known.calls.of("k8s-2").by == TOLD
 
 
@@ -173,7 +173,7 @@ def test_where_the_cluster_does_not_know_the_kind_it_is_not_read_again():
     known = Known()
     known.look()
     known.clock.advance(60.0)
-    known.calls.look_again()
+    known.calls.look_again("k8s-9")
     assert known.port.asked_count == 1
 
 

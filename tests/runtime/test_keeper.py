@@ -14,7 +14,7 @@ from fencer.errors import (
     HypervisorUnreachable,
     StateError,
 )
-from fencer.runtime.keeper import MEANS, NODES_EVERY_S, PATIENCE_S, STATE, Keeper
+from fencer.runtime.keeper import MEANS, NODES_EVERY_S, READING_S, STATE, WRITING_S, Keeper
 from fencer.runtime.notebook import Notebook
 from tests.core.build import BOOT, GUEST, MARK, NEW_BOOT, NOW_UTC, TAINT, doubt, node
 
@@ -105,7 +105,7 @@ class TestBeginning:
     def test_it_reads_once_and_not_for_long(self):
         desk = Desk(Disk()).begun().begun()
         assert desk.disk.calls == ["load"]
-        assert desk.asked == [(STATE, PATIENCE_S)]
+        assert desk.asked == [(STATE, READING_S)]
 
     def test_without_a_disk_it_keeps_in_memory_which_nodes_there_are(self):
         desk = Desk().begun().noted(SAVED).answered()
@@ -120,7 +120,7 @@ class TestBeginning:
                 "/var/lib/fencer/state: permission denied",
             ),
             (HypervisorProtocol("a bug in fencer: KeyError"), "a bug in fencer: KeyError"),
-            (HANGS, f"not read within {PATIENCE_S:g} s"),
+            (HANGS, f"not read within {READING_S:g} s"),
         ],
         ids=["refuses", "bug", "hangs"],
     )
@@ -311,7 +311,7 @@ class TestNotes:
         desk.disk.troubles["save"] = HANGS
         hanging = Desk(desk.disk).begun().noted(WRONG)
         hanging.keeper.save_notes()
-        assert hanging.said == [(f"{STATE}: not written within {PATIENCE_S:g} s; {MEANS['written']}", True)]
+        assert hanging.said == [(f"{STATE}: not written within {WRITING_S:g} s; {MEANS['written']}", True)]
 
     def test_before_the_disk_was_read_nothing_is_written(self):
         desk = Desk(Disk()).noted(SAVED).answered()

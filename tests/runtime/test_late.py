@@ -81,15 +81,40 @@ def test_an_order_that_has_begun_is_not_given_once_the_lease_is_given_back(gives
     assert stopped is not gives_it_back
 
 
-def test_a_reading_that_grew_old_while_the_node_was_read_proves_nothing():
+def slow_and_due(calls_s=0.4 * ARMED.evidence_max_age_s):
+    """Return a stage on which each call of the API takes seconds, right before k8s-2 would be fenced."""
     slow = Slow()
     slow.stage.happen(What.CRASH)
     slow.until_it_is_due()
-    slow.answer_s = 0.4 * ARMED.evidence_max_age_s
+    slow.answer_s = calls_s
     slow.stage.agent.shared.finder.attachments_changed()
+    return slow
+
+
+def test_a_reading_that_grew_old_while_the_node_was_read_is_taken_again():
+    slow = slow_and_due()
+    slow.stage.agent.tick()
+    slow.stage.simulation.clock.wait(120)
+    assert slow.stage.node().fenced
+
+
+def test_a_reading_that_grew_old_and_cannot_be_taken_again_proves_nothing():
+    slow = slow_and_due()
+    trouble = slow.stage.simulation.hypervisor.trouble
+    slow.stage.before["attachments"] = lambda: setattr(trouble, "unreachable", True)
     slow.stage.agent.tick()
     slow.stage.simulation.clock.wait(60)
     assert slow.stage.reason() is Reason.EVIDENCE_STALE
+    assert "taint" not in slow.stage.calls
+
+
+@pytest.mark.parametrize("meanwhile", ["attachments", "list_nodes", "heartbeats"])
+def test_a_vm_that_is_started_while_all_else_is_read_is_not_fenced(meanwhile):
+    slow = slow_and_due()
+    slow.stage.before[meanwhile] = lambda: slow.stage.happen(What.START)
+    slow.stage.agent.tick()
+    slow.stage.simulation.clock.wait(60)
+    assert slow.stage.simulation.guest("k8s-2").power is PowerState.RUNNING
     assert "taint" not in slow.stage.calls
 
 
@@ -243,3 +268,25 @@ class TestCtrlC:
         self.give_up(stage, What.NIC_OFF, shutdown)
         stage.simulation.clock.wait(90)
         assert stage.simulation.guest("k8s-2").power is PowerState.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "why"),
+    [
+        (lambda stage: stage.happen(What.START), "reads otherwise by now: running"),
+        (
+            lambda stage: setattr(stage.simulation.hypervisor.trouble, "unreachable", True),
+            "cannot be read any more",
+        ),
+    ],
+    ids=["started", "unreachable"],
+)
+def test_the_vm_is_read_once_more_right_before_its_node_is_tainted(meanwhile, why):
+    stage = Stagehand()
+    stage.run(25)
+    stage.happen(What.CRASH)
+    stage.before["list_nodes"] = lambda: meanwhile(stage)
+    stage.run(75)
+    assert "taint" not in stage.calls
+    [(ok, text)] = [(ok, text) for _, action, ok, text in stage.notes.acted_ if action == "TaintNode"]
+    assert (ok, why in text) == (False, True)

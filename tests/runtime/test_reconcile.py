@@ -44,8 +44,8 @@ def test_the_guest_is_read_before_the_node_and_again_after_the_taint(stage):
     assert "taint" in stage.calls
     at = stage.calls.index("taint")
     before, after = stage.calls[:at], stage.calls[at + 1 :]
-    again = ["list_nodes", "heartbeats"]  # the fleet is counted again
-    assert before[-6:] == ["read", "fact", "pods", "attachments", *again]
+    again = ["list_nodes", "heartbeats", "read"]  # the fleet is counted again, and the VM read again
+    assert before[-7:] == ["read", "fact", "pods", "attachments", *again]
     assert after[:3] == ["read", "fact", "pods"]  # attachments of all nodes were listed a moment ago
     assert after[4] == "clear"
 

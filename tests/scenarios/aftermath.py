@@ -36,7 +36,7 @@ CALLS = 25
 USUAL_ANSWER_S = 0.01
 
 
-def bound_s(policy: Policy, deaths: int, answer_s: float | None) -> float:
+def bound_s(policy: Policy, deaths: int, answer_s: float) -> float:
     """Return how long after the last fault all is as it should be: by the policy, and by what answers take.
 
     NotReady and silent; paused for long enough, stopped, each in a window of its own, and held for as long as
@@ -47,7 +47,7 @@ def bound_s(policy: Policy, deaths: int, answer_s: float | None) -> float:
         silent_s = max(silent_s, policy.unresponsive_after_s)
     stopped_s = policy.paused_for_s + deaths * policy.power_window_s + policy.killed_hold_s
     freed_s = policy.unfence_renewals * policy.lease_period_s + policy.settle_s
-    return silent_s + stopped_s + freed_s + deaths * CALLS * (answer_s or USUAL_ANSWER_S)
+    return silent_s + stopped_s + freed_s + deaths * CALLS * max(answer_s, USUAL_ANSWER_S)
 
 
 def frozen_s(scenario: Scenario) -> float:

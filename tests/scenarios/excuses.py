@@ -52,7 +52,7 @@ def could_not_be_told(
     shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
     began_s = stage.simulation.timeline.began_s
     late = any(fault.what is What.LATE and fault.at_s <= now_s for fault in scenario.script)
-    looks_s = CALLS * (shape.answer_s or 0.0) + (LATE_S if late else 0.0)
+    looks_s = CALLS * shape.call_s + (LATE_S if late else 0.0)
     first_look_s, last_look_s = (
         (scenario.policy.poll_s + looks_s, 1.0 + looks_s)
         if recipe in TAKES_WORD

@@ -120,7 +120,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
 
     stage = Stage(scenario, noted, seed=seed, strict=True)
     excepted = told_wrong(scenario)
-    longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.answer_s) + frozen_s(scenario)
+    longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.call_s) + frozen_s(scenario)
     longest_s += clocks_s(scenario)
     events: list[StageEvent] = []
     wrong: list[str] = []

@@ -39,6 +39,7 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     foreign = f"; not known to fencer: {', '.join(shape.foreign)}" if shape.foreign else ""
     watched = "; power witnesses" if shape.watched else ""
     slow = f"; each answer takes {shape.answer_s:g} s" if shape.answer_s else ""
+    slow += f"; each call of the API takes {shape.api_s:g} s" if shape.api_s else ""
     mute = "" if shape.tells_cold else "; none tells whether a guest was booted or restored"
     yield f"endpoints {', '.join((shape.endpoint, *shape.further))}{foreign}{watched}{slow}{mute}"
     check = scenario.health_check

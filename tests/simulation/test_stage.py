@@ -52,6 +52,7 @@ def test_every_promised_scenario_is_there():
         *("frozen-agent", "two-agents", "failover", "false-contradiction", "disk-hangs"),
         *("clocks-apart", "ordinary-boot", "volumes-only", "pinned-pod"),
         *("many-off", "cold-copies", "guest-moved", "tolerating-volume", "restarted-agent"),
+        *("slow-api",),
         *("paused-while-saved", "api-away-while-moved", "window-mid-fence", "observed-then-armed"),
     }
 

@@ -160,3 +160,21 @@ RESTARTED_AGENT = Scenario(
     policy=replace(ARMED, require_not_ready=False, lease_silent_s=0.0),
     watchers=(Watcher(until_s=35.0), Watcher(from_s=40.0)),
 )
+
+SLOW_API = Scenario(
+    name="slow-api",
+    title="A VM dies while the API server is slow",
+    story=(
+        CLUSTER,
+        "The API server is short of memory: each call of fencer's takes three seconds, a look at one node",
+        "nine, and to count all nodes before a fence again as long. The VM of k8s-2 crashes. When all has",
+        "been read, fencer's reading of the VM is older than it may be. So fencer reads the VM again, last of",
+        "all before it writes: the hypervisor answers at once. It takes longer, but k8s-2 is fenced.",
+    ),
+    script=(Fault(60.0, What.CRASH, "k8s-2", "the VM of k8s-2 crashes", death=True),),
+    fenced=("k8s-2",),
+    refused=None,
+    stays_fenced=True,
+    duration_s=240.0,
+    shape=Shape(api_s=3.0),
+)
