@@ -189,6 +189,8 @@ class PodGarbageCollector:
         self._timing = timing
         self._timeline = timeline
         self._orphans_since_s: dict[str, float] = {}
+        self.collected: Counter[str] = Counter()
+        """Pods that it deleted, by node."""
 
     def collect(self) -> None:
         """Go over all pods, once a period."""
@@ -205,6 +207,7 @@ class PodGarbageCollector:
             if (pod.node in suspects and pod.deleted_s is not None) or self._orphaned(pod, now_s):
                 self._api.fail_pod(pod, "DeletionByPodGC")
                 collected[pod.node] += self._api.delete_pod(pod, force=True)
+        self.collected += collected
         for name, pods in (+collected).items():
             text = f"the pod garbage collector deleted {count(pods, 'pod')} of it"
             self._timeline.tell("kubernetes", name, "collected", text, pods=pods)

@@ -27,7 +27,7 @@ class ControlPlane:
         self._api = api
         self._timing = timing
         self._lifecycle = NodeLifecycle(api, timing, timeline)
-        self._podgc = PodGarbageCollector(api, timing, timeline)
+        self.podgc = PodGarbageCollector(api, timing, timeline)
         self._evictions = TaintEviction(api, timeline)
         self._volumes = AttachDetach(api, timing, timeline)
         self._alarm = Alarm(api.clock, self._reconcile)
@@ -36,7 +36,7 @@ class ControlPlane:
     def start(self) -> None:
         """Begin; both periods count from a moment that the seed decides."""
         self._every(self._timing.monitor_s, self._lifecycle.monitor)
-        self._every(self._timing.podgc_s, self._podgc.collect)
+        self._every(self._timing.podgc_s, self.podgc.collect)
         self._alarm.soon(self._timing.reaction_s)
 
     def whole(self) -> bool:

@@ -190,7 +190,10 @@ class Stage:
     def _as_expected(
         self, fenced: tuple[str, ...], refused: Reason | None, incidents: tuple[IncidentSummary, ...]
     ) -> bool:
-        scenario = self.scenario
+        scenario, collected = self.scenario, self.simulation.control_plane.podgc.collected
+        for one in incidents:  # Kubernetes may delete its pods before fencer does, because of fencer's taint
+            if not one.fenced and one.seconds_to_fence is not None and collected[one.node]:
+                fenced = tuple(dict.fromkeys((*fenced, *({one.node} & set(scenario.fenced)))))
         lifted = all(one.seconds_to_unfence is not None for one in incidents if one.fenced)
         return (
             (fenced, refused) == (scenario.fenced, scenario.refused)
