@@ -18,7 +18,7 @@ from fencer.core.doubt import WORDS, without_saved
 from fencer.core.election import Seat
 from fencer.core.holds import writes_notes
 from fencer.core.kept import must_outlive
-from fencer.core.ledger import Ledger, PowerOrder
+from fencer.core.ledger import FRESH_S, Ledger, PowerOrder
 from fencer.core.model import (
     Action,
     Alarm,
@@ -325,16 +325,16 @@ class Executor:
 
         What was counted and reserved since may have taken seconds (G9).
         """
-        if mark.proof in NOT_ITS_OWN:
-            return ""
-        try:
-            now = self._read(mark.guest)
-        except HypervisorError as error:
-            return f"{mark.guest} cannot be read any more: {error}"
-        first = observation.evidence
-        if first is None or now.confirms(first):
-            return ""
-        return f"{mark.guest} reads otherwise by now: {now.raw}"
+        first, changed = observation.evidence, ""
+        if first is not None and mark.proof not in NOT_ITS_OWN:
+            try:
+                now = self._read(mark.guest)
+            except HypervisorError as error:
+                return f"{mark.guest} cannot be read any more: {error}"
+            changed = "" if now.confirms(first) else f"{mark.guest} reads otherwise by now: {now.raw}"
+        if self._world.clock.now_s() - observation.now_s > FRESH_S:
+            return changed or "its slot of the brake was reserved too long ago"
+        return changed
 
     def _read(self, guest: GuestRef) -> Evidence:
         """Read a VM live, just before or after an action on it."""

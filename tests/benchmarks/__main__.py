@@ -18,6 +18,7 @@ from tests.benchmarks import (
     idle_agent,
     incidents,
     pass_scale,
+    slow_api,
     status,
     taint_latency,
 )
@@ -32,6 +33,7 @@ ALL: Mapping[str, Callable[[], Sequence[Row]]] = {
     "decide": decide.run,
     "hook": hook.run,
     "incidents": incidents.run,
+    "slow_api": slow_api.run,
 }
 
 

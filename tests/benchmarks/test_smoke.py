@@ -20,6 +20,7 @@ from tests.benchmarks import (
     many_clusters,
     many_deaths,
     pass_scale,
+    slow_api,
     receivers,
     soak,
     status,
@@ -50,6 +51,10 @@ def test_incidents_run_and_are_reproducible():
     rate, same = incidents.run(incidents=2, replayed=1)
     assert "0 broke an invariant" in rate.note
     assert same.met
+
+
+def test_a_slow_api_server_is_measured():
+    assert [row.met for row in slow_api.run((3.0,))] == [True]
 
 
 def test_the_hookscript_is_measured_beside_its_baselines():

@@ -4,6 +4,8 @@ That each dead node is fenced, and each other one free, in worlds by chance too,
 `test_incidents_by_seed`.
 """
 
+from dataclasses import astuple
+
 import pytest
 
 from fencer.simulation.assembly import Shape
@@ -11,6 +13,8 @@ from fencer.simulation.faults import Fault, What
 from fencer.simulation.scenario import ARMED, Scenario
 from fencer.simulation.stage import Stage
 from fencer.simulation.workloads import StatefulSet
+from tests.benchmarks import slow_api
+from tests.benchmarks.slow_api import STOPS_UP_TO_S
 from tests.scenarios.aftermath import CALLS, bound_s
 from tests.scenarios.recipes import real_agent
 
@@ -40,3 +44,13 @@ def test_of_many_deaths_at_once_none_is_left_out(nodes, dead, answer_s, what):
     summary = stage.summary()
     assert summary.breaches == 0
     assert sum(one.seconds_to_fence is not None for one in summary.incidents) == dead
+
+
+@pytest.mark.parametrize("call_s", [3.0, STOPS_UP_TO_S])
+def test_however_slow_the_api_is_within_what_the_docs_say_each_is_fenced_and_freed(call_s):
+    assert None not in astuple(slow_api.play(call_s))
+
+
+def test_and_slower_all_but_those_whose_power_has_to_be_cut():
+    played = slow_api.play(9.0)
+    assert None not in {played.fenced_s, played.lifted_s, played.last_s}
