@@ -82,6 +82,8 @@ FORCED_SHARE = 0.15
 """In so many worlds an administrator force-deletes the pods of a dead node, before or after its fence."""
 PINNED_SHARE = 0.15
 """In so many worlds the template of a workload with a volume names its node, past the scheduler."""
+UNRECORDED_SHARE = 0.15
+"""In so many worlds the API server has no record of who wrote what on the Nodes: somebody reset it."""
 SKEWED_S = (0.0, 2.0, 30.0, 120.0, 300.0, 590.0)
 """How far a clock is ahead, or behind: less than the ten minutes that fencer errs to the safe side for, by
 what answers take (docs/design.md, E26)."""
@@ -111,7 +113,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
         script = [fault for fault in script if fault.what not in RETURNS]
     script = tuple(sorted(script, key=lambda fault: fault.at_s))
     sizes = (len(shape.nodes), chance.random() < 0.3)  # noqa: PLR2004 - so many of them have pods that stay
-    shape = replace(shape, tells_cold=chance.random() < 0.5)  # noqa: PLR2004 - half of them
+    shape = replace(shape, tells_cold=chance.random() < 0.5, unrecorded=_unrecorded(seed))  # noqa: PLR2004 - half of them
     return Scenario(
         name=f"seed-{seed}",
         title="A world by chance",
@@ -225,6 +227,11 @@ def _forced(seed: int, script: Sequence[Fault], shape: Shape) -> Sequence[Fault]
     at_s = death.at_s + chance.uniform(3.0, 110.0)
     cordon = (Fault(at_s, What.CORDON_BY_HAND, death.target),) if chance.random() < 0.5 else ()  # noqa: PLR2004 - half of them
     return (*cordon, Fault(at_s + 1.0, What.FORCE_DELETE_PODS, death.target))
+
+
+def _unrecorded(seed: int) -> bool:
+    """Draw whether the Nodes have no record of who wrote what, by a chance of its own."""
+    return Random(f"{seed} unrecorded").random() < UNRECORDED_SHARE  # noqa: S311 - chance that can be repeated is the point
 
 
 def _pinned(seed: int, shape: Shape) -> Sequence[Workload]:

@@ -46,6 +46,7 @@ WAYS: dict[Reason, str] = {
     ),
     Reason.LEASE_UNSEEN: _WORD,
     Reason.BLIND: _CHECK,
+    Reason.CORDON_UNRECORDED: "`kubectl uncordon {node}`, unless an administrator cordoned it since",
     Reason.EVIDENCE_MISSING: f"{_CHECK}; {_WORD}",
     Reason.GUEST_UNKNOWN: f"{_CHECK}; {_WORD}",
     Reason.HOST_SILENT: f"a power witness for that host, under `host_power:` in {{path}}; {_WORD}",
@@ -214,7 +215,7 @@ def what_helps(judged: Judged, path: str) -> Iterator[str]:
         yield DOUBTS_WAY.format(node=name)
     elif unfit(judged) is not None:
         yield TAINT_WAY.format(node=name)
-    elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None:
+    elif decision.verdict is not Verdict.HEALTHY or decision.reason is not Reason.NODE_HEALTHY:
         yield from ways_out(judged, path)
 
 
