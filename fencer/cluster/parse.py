@@ -100,7 +100,7 @@ def node(data: Any) -> SealedNode:
         roles=_roles(labels),
         cordon=keys.read_cordon(notes.get(keys.CORDON)),
         cordoner=_cordoner(data) if keys.CORDON in notes else "",
-        recorded=keys.CORDON not in notes or _recorded(data),
+        recorded=_recorded(data),
         volumes_in_use=len(sequence(data, "status", "volumesInUse")),
         reported_utc=_reported(data),
     )

@@ -625,8 +625,8 @@ class NodeView:
             watched it since (`fencer.core.cordon.Watched`).
         asked: Its lease was read in this look. False: nothing depends on it, as the node is Ready, and its
             guest, which was seen alive with it, runs.
-        recorded: The API server keeps a record of which program wrote which of its fields (managedFields), as
-            far as fencer's note is on it. False: it keeps none at all, and never will.
+        recorded: The API server keeps a record of which program wrote which of its fields (managedFields).
+            False: it keeps none at all, and updates never begin one.
     """
 
     name: str

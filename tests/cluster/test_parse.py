@@ -191,18 +191,17 @@ def test_a_cordon_is_nobodys_alone_where_several_are_recorded(managers, cordoner
 
 
 @pytest.mark.parametrize(
-    ("record", "noted", "recorded"),
+    ("record", "recorded"),
     [
-        (None, True, False),
-        ([], True, False),
-        ([{"manager": "kubelet", "fieldsV1": {"f:status": {}}}], True, True),
-        ([{}], True, True),
-        (None, False, True),
+        (None, False),
+        ([], False),
+        ([{"manager": "kubelet", "fieldsV1": {"f:status": {}}}], True),
+        ([{}], True),
     ],
-    ids=["none", "an empty one", "one that names nobody for the cordon", "one that says nothing", "no note of ours"],
+    ids=["none", "an empty one", "one that names nobody for the cordon", "one that says nothing"],
 )
-def test_a_node_has_no_record_only_where_there_is_not_one_entry(record, noted, recorded):
-    notes = {keys.CORDON: keys.write_cordon(CORDON)} if noted else {}
+def test_a_node_has_no_record_only_where_there_is_not_one_entry(record, recorded):
+    notes = {keys.CORDON: keys.write_cordon(CORDON)}
     meta = metadata(annotations=notes, **({} if record is None else {"managedFields": record}))
     view = read_node(node(metadata=meta))
     assert (view.recorded, view.cordoner) == (recorded, "")
