@@ -217,7 +217,7 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
 def way_back(tools: Tools, turns: Sequence[DrainTurn]) -> str:
     """Return the commands that take cordons off: `fencer start` for fencer's own on nodes with a guest.
 
-    Where the API server keeps no record of who set a cordon, only this process knows it, and not for long (C9).
+    Where the API server has no record of who set a cordon, `fencer start` cannot know it (C9).
     """
     names = [turn.node.name for turn in turns]
     ours = [

@@ -64,8 +64,8 @@ Source: qemu-server, src/PVE/QemuServer.pm, vm_stop (60 s); pve-manager, PVE/API
 """
 
 LIFT_OVERDUE_S = 60.0
-"""The agent that set a cordon lifts it within this time once that is due, and once the node's boot is seen: the
-next look and an answer, both late."""
+"""The agent that set a cordon lifts it within this time once that is due, and once the node's boot is seen:
+the next look and an answer, both late."""
 
 
 def settling(subject: Subject, policy: Policy, healthy: Ending) -> Ending:

@@ -20,8 +20,8 @@ class Step(str, Enum):
 
 
 NO_RECORD = (
-    "cordoned with the note of the drain in this guest, but the API server has no record of who set that cordon "
-    "(managedFields)"
+    "cordoned with the note of the drain in this guest, but the API server has no record of who set that "
+    "cordon (managedFields)"
 )
 
 
@@ -101,7 +101,7 @@ def _ours(node: OwnNode, manager: str) -> Cordon | str:
     # One that a drain in here took over from the agent stays the agent's by the API server's record, as its
     # value does not change; but the agent, when it cordons, notes neither a start nor a shutdown.
     if not node.recorded:
-        # The drain was another process, which watches nothing any more: an administrator may have cordoned since.
+        # C9: the drain was another process, and an administrator may have cordoned since.
         return f"{NO_RECORD}: `kubectl uncordon {node.name}`, unless an administrator cordoned it since"
     taken_over = node.cordoner == AGENT and bool(cordon.start or cordon.shutdown)
     if node.cordoner != manager and not taken_over:

@@ -24,7 +24,7 @@ class OwnCordons:
         self._watched: dict[str, Watched] = {}
 
     def set(self, node: NodeView, note: Cordon) -> None:
-        """Remember a cordon that is about to be set: without an answer, the next look shows whether it was."""
+        """Remember a cordon before it is set. Without an answer, the next look shows whether it was."""
         self._watched[node.uid] = Watched(note, node, self._clock.now_s())
 
     def look(self, view: NodeView) -> NodeView:

@@ -24,9 +24,7 @@ NOBODY = "\N{EN DASH}"
 CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN, Reason.BINDING_UNPROVEN})
 """Refusals that mean: this node could not be fenced if it died."""
 
-SAYS_CORDONED = frozenset(
-    {Reason.SETTLING, Reason.SETTLED, Reason.PLANNED_STOP, Reason.CORDON_UNRECORDED}
-)
+SAYS_CORDONED = frozenset({Reason.SETTLING, Reason.SETTLED, Reason.PLANNED_STOP, Reason.CORDON_UNRECORDED})
 """Their texts tell of the cordon."""
 
 CORDONED: dict[str | None, str] = {

@@ -122,8 +122,9 @@ def test_a_record_that_was_emptied_begins_again_only_by_server_side_apply(bare_a
     """C9: neither fencer's cordon nor a person's, nor a kubelet's report is recorded on such a Node."""
     backstage.forget_writers(node)
     cluster.cordon(cluster.fact(node).node, CORDON)
-    status = {"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-11-20T10:56:00Z"}]}
-    backstage.send("PATCH", f"{NODES}/{node}/status?fieldManager=kubelet", {"status": status})
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-11-20T10:56:00Z"}
+    path = f"{NODES}/{node}/status?fieldManager=kubelet"
+    backstage.send("PATCH", path, {"status": {"conditions": [ready]}})
     for unschedulable in (None, True):
         path = f"{NODES}/{node}?fieldManager=kubectl-cordon"
         backstage.send("PATCH", path, {"spec": {"unschedulable": unschedulable}})

@@ -223,7 +223,9 @@ class TestNoRecord:
         assert still_watched(self.OWN, self.cordoned(), 120.0, self.APART_S) is not None
         assert still_watched(self.OWN, self.cordoned(), 120.1, self.APART_S) is None
 
-    @pytest.mark.parametrize("facts", [{"version": "10"}, {"version": "9"}, {"uid": "another", "version": "12"}])
+    @pytest.mark.parametrize(
+        "facts", [{"version": "10"}, {"version": "9"}, {"uid": "another", "version": "12"}]
+    )
     def test_a_look_that_is_no_newer_than_the_cordon_shows_nothing(self, facts):
         old = self.cordoned(unschedulable=False, **facts)
         assert still_watched(self.OWN, old, 105.0, self.APART_S) == self.OWN

@@ -89,9 +89,7 @@ def _fell_on_its_way(script: Collection[Fault], guest: str) -> bool:
     return any(0 < fault.at_s - at_s < COPY_S + SWITCH_S + ARRIVAL_S for fault in its for at_s in left_s)
 
 
-def starved(
-    stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()
-) -> Iterator[str]:
+def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()) -> Iterator[str]:
     """Name each node that is dead and not fenced and cleared, or alive and not free, or not guarded.
 
     Args:
