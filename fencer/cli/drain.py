@@ -215,9 +215,16 @@ def _carry_out(tools: Tools, options: DrainOptions, parallel: int) -> None:
 
 
 def way_back(tools: Tools, turns: Sequence[DrainTurn]) -> str:
-    """Return the commands that take cordons off: `fencer start` for fencer's own on nodes with a guest."""
+    """Return the commands that take cordons off: `fencer start` for fencer's own on nodes with a guest.
+
+    Where the API server has no record of who set a cordon, `fencer start` cannot know it (C9).
+    """
     names = [turn.node.name for turn in turns]
-    ours = [turn.node.name for turn in turns if turn.drain.cordoned and tools.bound(turn.node.name)]
+    ours = [
+        turn.node.name
+        for turn in turns
+        if turn.drain.cordoned and turn.node.recorded and tools.bound(turn.node.name)
+    ]
     ways = (("fencer start", ours), ("kubectl uncordon", [name for name in names if name not in ours]))
     return " and ".join(f"`{command} {' '.join(whom)}`" for command, whom in ways if whom)
 

@@ -22,13 +22,16 @@ from fencer.cli.planned import (
 from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.through import see_through
 from fencer.cli.wire import Wiring
-from fencer.core.cordon import cordoned_by_drain
+from fencer.core.cordon import cordoned_by_drain, unrecorded_cordon
 from fencer.core.model import FenceMark, Intent, PowerState, Verdict, Word
 from fencer.core.text import listing
 from fencer.planned.campaign import Campaign
 from fencer.planned.turns import StartTurn
 from fencer.wording.events import START, started
 from fencer.wording.reasons import change, says
+
+NO_RECORD = "the API server has no record of who cordoned it (managedFields)"
+NOT_OURS = "not by fencer, and stays so"
 
 
 @click.command(
@@ -92,6 +95,8 @@ def _plan(tools: Tools, name: str) -> Iterator[str]:
         steps.append("unfenced when it has booted again")
     if cordoned_by_drain(node):
         steps.append("uncordoned when it is Ready")
+    elif unrecorded_cordon(node):
+        steps.append(f"left cordoned: {NO_RECORD}")
     elif node.unschedulable:
         steps.append("left cordoned: the cordon is not fencer's")
     text = ", ".join(steps) or "checked: it has to run and be Ready"
@@ -109,7 +114,9 @@ def _carry_out(tools: Tools, timeout_s: float) -> None:
     for turn in turns:
         if turn.judged is not None and turn.judged.observation.node.unschedulable:
             name = clean(turn.node.name)
-            tell(f"{name} is cordoned, not by fencer, and stays so: `kubectl uncordon {name}`.")
+            unrecorded = unrecorded_cordon(turn.judged.observation.node)
+            whose = f"by fencer's note, and stays so, because {NO_RECORD}" if unrecorded else NOT_OURS
+            tell(f"{name} is cordoned, {whose}: `kubectl uncordon {name}`.")
 
 
 def _standing(turns: Sequence[StartTurn], word: str) -> Iterator[str]:

@@ -100,6 +100,7 @@ def node(data: Any) -> SealedNode:
         roles=_roles(labels),
         cordon=keys.read_cordon(notes.get(keys.CORDON)),
         cordoner=_cordoner(data) if keys.CORDON in notes else "",
+        recorded=_recorded(data),
         volumes_in_use=len(sequence(data, "status", "volumesInUse")),
         reported_utc=_reported(data),
     )
@@ -298,6 +299,17 @@ def _cordoner(data: Any) -> str:
     record = sequence(data, "metadata", "managedFields")
     owners = [entry for entry in record if "f:unschedulable" in mapping(entry, "fieldsV1", "f:spec")]
     return " and ".join(dict.fromkeys(text(entry, "manager") for entry in owners))
+
+
+def _recorded(data: Any) -> bool:
+    """Whether the API server records which program writes which field of this object.
+
+    If the record was emptied, or the object is older than it, updates and patches never begin one again; only
+    a server-side apply does.
+
+    Source: k8s.io/apimachinery pkg/util/managedfields/internal/skipnonapplied.go, Update and Apply.
+    """
+    return bool(sequence(data, "metadata", "managedFields"))
 
 
 def _taint(item: Any) -> Taint:

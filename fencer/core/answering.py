@@ -17,7 +17,7 @@ from fencer.core.requests import Progress, Request
 
 FINAL = frozenset(
     {
-        *(Reason.NODE_HEALTHY, Reason.BLIND),
+        *(Reason.NODE_HEALTHY, Reason.BLIND, Reason.CORDON_UNRECORDED),
         *(Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN, Reason.BINDING_UNPROVEN),
         Reason.GUEST_REPLACED,
         *(Reason.GUEST_RUNNING, Reason.GUEST_SAVED, Reason.GUEST_LEFT, Reason.GUEST_PAUSED),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from fencer.core.model import Cordon, CordonNode, NodeView
 
@@ -15,6 +16,8 @@ AFTER_FENCE = "unfence"
 """A fence was lifted a moment ago, and caches have to settle."""
 OTHERS = "others"
 """Anybody but fencer."""
+UNRECORDED = "unrecorded"
+"""Fencer by its note; but the API server keeps no record that says who it was."""
 PASSING = frozenset({AFTER_FENCE, HOOK})
 """Cordons that the agent takes off by itself."""
 FROM_OUTSIDE = "fencer"
@@ -29,11 +32,14 @@ def cordoned_by(node: NodeView) -> str | None:
     """Return who keeps new pods off the node, for people and programs; None: nobody does.
 
     Returns:
-        ``fencer-drain``, ``fencer-hook`` or ``fencer-unfence``, by the note beside the cordon; ``others`` if
-        there is no note of ours, or somebody else has cordoned the node since.
+        ``fencer-drain``, ``fencer-hook`` or ``fencer-unfence``, by the note beside the cordon; ``unrecorded``
+        if only that note tells; ``others`` if there is no note of ours, or somebody else has cordoned the
+        node since.
     """
     if not node.unschedulable:
         return None
+    if unrecorded_cordon(node) is not None:
+        return UNRECORDED
     return next((f"fencer-{by}" for by in (DRAIN, HOOK, AFTER_FENCE) if _cordoned_by(node, {by})), OTHERS)
 
 
@@ -63,6 +69,54 @@ def cordoned_after_fence(node: NodeView) -> bool:
 def _cordoned_by(node: NodeView, whose: Collection[str]) -> bool:
     noted = isinstance(node.cordon, Cordon) and node.cordon.by in whose
     return node.unschedulable and noted and node.cordoner in DRAINERS
+
+
+def unrecorded_cordon(node: NodeView) -> Cordon | None:
+    """Return fencer's note beside a cordon of which nothing else says who set it; None: that is known. C9.
+
+    The API server keeps no record of this Node, and this process has not watched the cordon since it set it.
+    An administrator may have uncordoned and cordoned the Node since the note was written.
+    """
+    unknown = node.unschedulable and not node.recorded and node.cordoner not in DRAINERS
+    return node.cordon if unknown and isinstance(node.cordon, Cordon) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A cordon that this process set, and has seen at every look since. C9.
+
+    Attributes:
+        note: The note that was written with it.
+        before: The Node before that: a look that is no newer shows nothing of it.
+        seen_s: When a look last showed the cordon with that note, or when it was set, on the agent's clock.
+    """
+
+    note: Cordon
+    before: NodeView
+    seen_s: float
+
+
+def still_watched(own: Watched, view: NodeView, now_s: float, apart_s: float) -> Watched | None:
+    """Return what is known of an own cordon after another look; None: there was a gap, and it may be another.
+
+    Args:
+        own: What was known before.
+        view: The Node, as this look shows it.
+        now_s: The agent's clock.
+        apart_s: Looks further apart leave a gap; see `Policy.apart_s`.
+    """
+    if now_s - own.seen_s > apart_s:
+        return None
+    if not view.newer_than(own.before):
+        return own
+    stands = view.unschedulable and view.cordon == own.note
+    return replace(own, seen_s=now_s) if stands else None
+
+
+def by_own_watch(own: Watched, view: NodeView) -> NodeView:
+    """Return a Node with fencer as its cordoner where its own watch has to stand in for the record. C9."""
+    shows_it = view.newer_than(own.before) and not view.recorded
+    return replace(view, cordoner=FROM_OUTSIDE) if shows_it else view
 
 
 def cordon_for(

@@ -93,6 +93,7 @@ class Reason(StrEnum):
     # all is well, or nothing to do
     NODE_HEALTHY = "node_healthy"
     BLIND = "blind"
+    CORDON_UNRECORDED = "cordon_unrecorded"
     NODE_READY = "node_ready"
     NOTHING_TO_CLEAR = "nothing_to_clear"
     # identity
@@ -595,7 +596,7 @@ class Unreadable:
 @wire(
     "name uid system_uuid boot_id ready version taints unschedulable excluded_by pause_note roles binding "
     "mark cordon doubts volumes_in_use claim left cordoner gone not_ready_s lease_age_s deaf_s "
-    "renewed_within_s lease_renewals renewed_utc lease_version reported_utc asked"
+    "renewed_within_s lease_renewals renewed_utc lease_version reported_utc asked recorded"
 )
 @dataclass(frozen=True, slots=True)
 class NodeView:
@@ -623,9 +624,13 @@ class NodeView:
         doubts: Whose off readings are not believed.
         claim: Id of the incident for which an agent claimed a power action on its guest.
         left: How that power action has left the guest; None: not known.
-        cordoner: Who cordoned it last, by the name of the program, where fencer's note is beside the cordon.
+        cordoner: Who cordoned it last, by the name of the program, where fencer's note is beside the cordon:
+            by the API server's record; where it keeps none, fencer, if this process set the cordon and has
+            watched it since (`fencer.core.cordon.Watched`).
         asked: Its lease was read in this look. False: nothing depends on it, as the node is Ready, and its
             guest, which was seen alive with it, runs.
+        recorded: The API server keeps a record of which program wrote which of its fields (managedFields).
+            False: it keeps none at all, and updates never begin one.
     """
 
     name: str
@@ -657,6 +662,7 @@ class NodeView:
     lease_version: int = 0
     reported_utc: str = field(default="", compare=False)  # alone it is no news of a node
     asked: bool = True
+    recorded: bool = True
 
     @property
     def heard_s(self) -> float | None:

@@ -6,7 +6,16 @@ The exception: nothing was given away yet. Then the fence was wrong, and is take
 
 from __future__ import annotations
 
-from fencer.core.cordon import AFTER_FENCE, HOOK, cordoned_after_fence, cordoned_by_drain
+from dataclasses import replace
+
+from fencer.core.cordon import (
+    AFTER_FENCE,
+    HOOK,
+    PASSING,
+    cordoned_after_fence,
+    cordoned_by_drain,
+    unrecorded_cordon,
+)
 from fencer.core.history import LEASE_DURATION_S, renewals_in_run
 from fencer.core.holder import holder
 from fencer.core.model import (
@@ -54,15 +63,26 @@ most, a shutdown is given 60 to 180 s.
 Source: qemu-server, src/PVE/QemuServer.pm, vm_stop (60 s); pve-manager, PVE/API2/Nodes.pm, stopall (180 s).
 """
 
+LIFT_OVERDUE_S = 60.0
+"""The agent that set a cordon lifts it within this time once that is due, and once the node's boot is seen:
+the next look and an answer, both late."""
+
 
 def settling(subject: Subject, policy: Policy, healthy: Ending) -> Ending:
     """Judge a sound node that may carry a cordon of ours, from after a fence or from before a stop."""
     cordon = subject.node.cordon
-    if not isinstance(cordon, Cordon):
+    if not isinstance(cordon, Cordon) or cordon.by not in PASSING:
         return healthy
+    if unrecorded_cordon(subject.node) is not None:
+        return _unrecorded(subject, policy, cordon, healthy)
     if cordon.by == HOOK:
         return _after_a_stop(subject, cordon, healthy)
-    if cordon.by != AFTER_FENCE or (subject.node.unschedulable and not cordoned_after_fence(subject.node)):
+    return _after_a_fence(subject, policy, cordon, healthy)
+
+
+def _after_a_fence(subject: Subject, policy: Policy, cordon: Cordon, healthy: Ending) -> Ending:
+    """Uncordon a node whose fence was lifted, once caches have settled."""
+    if subject.node.unschedulable and not cordoned_after_fence(subject.node):
         return healthy
     if not subject.node.unschedulable and policy.mode is not Mode.ARMED:
         return healthy  # only a note is left, for an agent that may write to tidy up
@@ -71,6 +91,25 @@ def settling(subject: Subject, policy: Policy, healthy: Ending) -> Ending:
         left_s = policy.settle_s - passed_s
         return Ending(Verdict.RECOVERING, Reason.SETTLING, healthy.actions, left_s)
     return Ending(Verdict.RECOVERING, Reason.SETTLED, (*healthy.actions, Uncordon()), 0.0)
+
+
+def _unrecorded(subject: Subject, policy: Policy, cordon: Cordon, healthy: Ending) -> Ending:
+    """Leave a cordon that may be an administrator's, and report it once no other agent is about to lift it.
+
+    C9: another agent may have set and watched it. A node that fencer can't see stays reported as that.
+    """
+    seen = subject.seen
+    due_s = STOP_DID_NOT_COME_S if cordon.by == HOOK else policy.settle_s
+    left_s = due_s - seconds_between(cordon.since_utc, seen.earliest_utc)
+    if subject.node.boot_id != cordon.boot_id:  # it may have been off since
+        left_s = max(left_s, subject.history.boot_seen_s - seen.now_s)
+    left_s += LIFT_OVERDUE_S
+    if left_s > 0 and cordon.by == AFTER_FENCE:
+        return Ending(Verdict.RECOVERING, Reason.SETTLING, healthy.actions, left_s)
+    if left_s > 0:
+        return replace(healthy, recheck_s=left_s)
+    known = healthy.reason is Reason.NODE_HEALTHY
+    return replace(healthy, reason=Reason.CORDON_UNRECORDED) if known else healthy
 
 
 def _after_a_stop(subject: Subject, cordon: Cordon, healthy: Ending) -> Ending:

@@ -96,6 +96,7 @@ class OwnNode:
         boot_id: What the kubelet reported last.
         unschedulable: It is cordoned.
         cordoner: The field manager that set `spec.unschedulable`; None: the API server does not tell.
+        recorded: The API server has a record of which program wrote which field. False: it has none at all.
         cordon: What fencer noted about the cordon.
         fenced: What is left of a fence: the taint, the mark, or nothing (empty).
         volumes: What the kubelet has mounted and could be attached elsewhere (volumesInUse).
@@ -110,6 +111,7 @@ class OwnNode:
     cordon: Cordon | Unreadable | None
     fenced: str
     volumes: tuple[str, ...]
+    recorded: bool = True
 
 
 def own_node(body: dict[str, Any]) -> OwnNode:
@@ -128,6 +130,7 @@ def own_node(body: dict[str, Any]) -> OwnNode:
         cordon=read_cordon(notes.get(CORDON)),
         fenced=f"the taint {OUT_OF_SERVICE}" if tainted else "fencer's mark" if MARK in notes else "",
         volumes=tuple(str(volume) for volume in items(status.get("volumesInUse"))),
+        recorded=bool(items(meta.get("managedFields"))),
     )
 
 

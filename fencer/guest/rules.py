@@ -19,6 +19,12 @@ class Step(str, Enum):
     LEAVE = "leave"
 
 
+NO_RECORD = (
+    "cordoned with the note of the drain in this guest, but the API server has no record of who set that "
+    "cordon (managedFields)"
+)
+
+
 def after_boot(node: OwnNode, boot_id: str, manager: str, start: str = "") -> tuple[Step, str]:
     """Decide about the cordon of a node that has booted; the text says why.
 
@@ -60,6 +66,12 @@ def cordon_is_ours(node: OwnNode, manager: str) -> bool:
     return node.unschedulable and isinstance(_ours(node, manager), Cordon)
 
 
+def cordon_unrecorded(node: OwnNode) -> bool:
+    """Whether only the note says that a cordon is from a drain in here: nothing but a person lifts it."""
+    noted = isinstance(node.cordon, Cordon) and node.cordon.by == DRAIN
+    return node.unschedulable and noted and not node.recorded
+
+
 def cordon_passes(node: OwnNode) -> bool:
     """Whether there is a cordon that the agent takes off by itself, even during a drain."""
     noted = isinstance(node.cordon, Cordon) and node.cordon.by in PASSING
@@ -88,6 +100,9 @@ def _ours(node: OwnNode, manager: str) -> Cordon | str:
         return f"cordoned by the agent ({cordon.by}), which takes it off itself"
     # One that a drain in here took over from the agent stays the agent's by the API server's record, as its
     # value does not change; but the agent, when it cordons, notes neither a start nor a shutdown.
+    if not node.recorded:
+        # C9: the drain was another process, and an administrator may have cordoned since.
+        return f"{NO_RECORD}: `kubectl uncordon {node.name}`, unless an administrator cordoned it since"
     taken_over = node.cordoner == AGENT and bool(cordon.start or cordon.shutdown)
     if node.cordoner != manager and not taken_over:
         return f"cordoned by {node.cordoner or 'somebody'}, not by the drain in this guest"

@@ -8,7 +8,7 @@ from typing import Callable
 from fencer.guest.drain import Say
 from fencer.guest.errors import DONE, REFUSED, UNREACHABLE, GuestError, Overtaken, Unreachable
 from fencer.guest.node import MANAGER, NodeClient
-from fencer.guest.rules import Step, after_boot, cordon_is_ours
+from fencer.guest.rules import Step, after_boot, cordon_is_ours, cordon_unrecorded
 
 TIMEOUT_S = 1800.0
 """A fence is lifted within minutes after boot, or fencer raises its alarm after 15."""
@@ -68,7 +68,8 @@ def standing(client: NodeClient) -> str:
     Raises:
         GuestError: that is not known.
     """
-    ours, name = cordon_is_ours(client.read(), MANAGER), client.name
+    node, name = client.read(), client.name
+    ours = cordon_is_ours(node, MANAGER) or cordon_unrecorded(node)
     return f"{name} is cordoned by the drain in this guest: `kubectl uncordon {name}` ends it" if ours else ""
 
 

@@ -276,7 +276,8 @@ class NodeDrain:
         self._tell(self.name, "cordoned", f"already, {whose}: it stays so")
 
     def _read_node(self) -> NodeView:
-        return self._agent.shared.api(lambda: self._world.cluster.fact(self.name)).node
+        shared = self._agent.shared
+        return shared.cordons.look(shared.api(lambda: self._world.cluster.fact(self.name)).node)
 
     def _carry_out(self, node: NodeView, action: Action) -> Done:
         assert self._seen is not None  # noqa: S101 - what is to be undone has begun

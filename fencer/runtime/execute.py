@@ -99,6 +99,7 @@ class Executor:
         self._api, self._memory = shared.api, shared.memory
         self._notes, self._keeper, self._finder = shared.notes, shared.keeper, shared.finder
         self._ledger, self._names = shared.ledger, shared.names
+        self._cordons = shared.cordons
 
     def carry_out(
         self, observation: Observation, action: Action, counts: Callable[[], None] = lambda: None
@@ -144,10 +145,13 @@ class Executor:
             case ClearPods(pods):
                 return self._clear(observation, pods)
             case UntaintNode(cordon):
+                if cordon:
+                    self._cordons.set(node, cordon)
                 api(lambda: cluster.untaint(node, cordon))
                 kept = "kept cordoned for a moment" if cordon else "left cordoned, as it was"
                 return Happened(f"out-of-service taint taken off; {kept}")
             case CordonNode(cordon):
+                self._cordons.set(node, cordon)
                 api(lambda: cluster.cordon(node, cordon))
                 return Happened("cordoned, to be drained")
             case Uncordon():

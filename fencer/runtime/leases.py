@@ -55,7 +55,7 @@ class Leases:
         self._world = world
         self._policy = policy
         self._api, self._memory, self._notes = shared.api, shared.memory, shared.notes
-        self._names = shared.names
+        self._names, self._cordons = shared.names, shared.cordons
         self._marks: tuple[Mark, ...] = ()
         self._likely: tuple[str, ...] = ()
         """Nodes that are likely to be heard, since those were silent that the cluster tells of unasked."""
@@ -85,7 +85,7 @@ class Leases:
         """
         live, at_s = self._memory.live.get(view.uid, (view, 0.0))
         newer = live.newer_than(view) and self._world.clock.now_s() - at_s < LAGS_S
-        return self._notes.read(self._names.read(live if newer else view))
+        return self._cordons.look(self._notes.read(self._names.read(live if newer else view)))
 
     def in_question(
         self,
@@ -138,7 +138,8 @@ class Leases:
 
     def live(self, fact: Fact) -> NodeView:
         """Return a node that was read live, with what this agent knows of it."""
-        return self._aged(self._notes.read(self._names.read(fact.node)), fact.renew_time, fact.lease_version)
+        node = self._cordons.look(self._notes.read(self._names.read(fact.node)))
+        return self._aged(node, fact.renew_time, fact.lease_version)
 
     def _depends(
         self,

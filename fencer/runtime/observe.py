@@ -87,6 +87,7 @@ class Observer:
         self._api, self._memory = shared.api, shared.memory
         self._notes, self._finder, self._names = shared.notes, shared.finder, shared.names
         self._calls, self._keeper = shared.calls, shared.keeper
+        self._cordons = shared.cordons
         self._swept: Mapping[str, Sequence[Evidence] | FencerError] = {}
         self._answered_s, self._back_s = world.clock.now_s(), float("-inf")
         self._unanswered = False
@@ -632,6 +633,7 @@ class Observer:
         self._finder.notice(scene.nodes.values())
         self._notes.keep(uids, _named(scene.malformed))
         self._names.keep(uids)
+        self._cordons.keep(uids)
 
 
 def _read_in(

@@ -509,7 +509,8 @@ class Agent:
             return
         first = node.uid not in self._told
         self._told[node.uid] = now
-        if not (first and decision.verdict is Verdict.HEALTHY):
+        plain = decision.verdict is Verdict.HEALTHY and decision.reason is not Reason.CORDON_UNRECORDED
+        if not (first and plain):
             self._record(seen, decision)
             self._world.reporter.decided(node, decision)
 

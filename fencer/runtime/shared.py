@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fencer.core.policy import Policy
 from fencer.runtime.calls import Calls
 from fencer.runtime.cluster_calls import ClusterCalls
+from fencer.runtime.cordons import OwnCordons
 from fencer.runtime.found import Finder
 from fencer.runtime.keeper import Keeper
 from fencer.runtime.ledger import SharedLedger
@@ -29,6 +30,7 @@ class Shared:
         ledger: What this agent shares with others.
         names: What hypervisors are called on Nodes, and here.
         calls: What other controllers ask.
+        cordons: The cordons that this process set.
     """
 
     api: ClusterCalls
@@ -39,6 +41,7 @@ class Shared:
     ledger: SharedLedger
     names: Names
     calls: Calls
+    cordons: OwnCordons
 
     @classmethod
     def of(cls, world: World, policy: Policy) -> Shared:
@@ -48,4 +51,5 @@ class Shared:
         ledger, names = SharedLedger(world, api), Names(world, policy)
         notes = Notebook(names)
         keeper = Keeper(world, notes)
-        return cls(api, Memory(), notes, keeper, finder, ledger, names, Calls(world, policy))
+        cordons = OwnCordons(world.clock, policy)
+        return cls(api, Memory(), notes, keeper, finder, ledger, names, Calls(world, policy), cordons)

@@ -58,6 +58,7 @@ class Shape:
         answer_s: How long every answer takes, of each endpoint and of the API. None: hardly any time.
         api_s: How long each call of the API takes at least: of a port, which is up to three requests.
         tells_cold: Endpoints tell whether a guest was booted or restored.
+        unrecorded: The API server has no record of who wrote what on the first Nodes (managedFields).
     """
 
     nodes: tuple[str, ...] = ("k8s-1", "k8s-2", "k8s-3")
@@ -72,6 +73,7 @@ class Shape:
     answer_s: float | None = None
     api_s: float = 0.0
     tells_cold: bool = True
+    unrecorded: bool = False
 
     def endpoint_of(self, node: str) -> str:
         """Return the endpoint where a node's guest is at first."""
@@ -244,7 +246,7 @@ class Simulation:
     def _add_node(self, name: str, host: str) -> None:
         guest = self.world.add_guest(name, endpoint=self.shape.endpoint_of(name), host=host)
         node = ApiNode(name, self.api.new_uid(), guest.uuid, guest.boot_id)
-        node.unschedulable = name in self.shape.spare
+        node.unschedulable, node.recorded = name in self.shape.spare, not self.shape.unrecorded
         self.api.add_node(node)
         self._add_machine(guest)
 

@@ -396,7 +396,8 @@ def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
         claim=written.read_claim(notes.get(written.INCIDENT), seal),
         left=written.read_left(notes.get(written.INCIDENT), seal),
         cordon=written.read_cordon(notes.get(written.CORDON)),
-        cordoner=node.cordoner if written.CORDON in notes else "",
+        cordoner=node.cordoner if written.CORDON in notes and node.recorded else "",
+        recorded=node.recorded,
         volumes_in_use=len(node.volumes_in_use),
         reported_utc=node.reported,
     )

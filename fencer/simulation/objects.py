@@ -26,7 +26,8 @@ class ApiNode:
         ready: Status of the Ready condition; None: Unknown.
         labels: Its labels, for people's commands only.
         reported: lastHeartbeatTime of the Ready condition, as text: when a kubelet last wrote the status.
-        cordoner: Who set `unschedulable` last, by the name of the program.
+        cordoner: Who set `unschedulable` last, by the name of the program: the truth.
+        recorded: The API server keeps a record that says so (managedFields).
         lease: renewTime of the node's lease, as text.
         lease_version: Its resourceVersion.
         renewed_s: When it was last renewed.
@@ -44,6 +45,7 @@ class ApiNode:
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     cordoner: str = ""
+    recorded: bool = True
     annotations: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     volumes_in_use: frozenset[str] = frozenset()

@@ -82,9 +82,14 @@ FORCED_SHARE = 0.15
 """In so many worlds an administrator force-deletes the pods of a dead node, before or after its fence."""
 PINNED_SHARE = 0.15
 """In so many worlds the template of a workload with a volume names its node, past the scheduler."""
+<<<<<<< HEAD
 SLOW_API_SHARE = 0.1
 """In so many worlds the API is slow: fencer has to cope with seconds for each call (docs/performance.md)."""
 SLOW_API_S = (1.0, 2.0, 3.0, 4.0)
+=======
+UNRECORDED_SHARE = 0.15
+"""In so many worlds the API server has no record of who wrote what on the Nodes: somebody reset it."""
+>>>>>>> c0c2636bee25b345f92aa9250f1f98da8c4e3271
 SKEWED_S = (0.0, 2.0, 30.0, 120.0, 300.0, 590.0)
 """How far a clock is ahead, or behind: less than the ten minutes that fencer errs to the safe side for, by
 what answers take (docs/design.md, E26)."""
@@ -111,11 +116,12 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
         script = (*script, *_fates(chance, watchers, script))
     held, policy = _held(seed, script, shape, policy, needs_witness=kind.needs_witness)
     script = (*script, *_slow_disk(seed, script), *_forced(seed, script, shape), *held)
+    script = (*script, *_cordoned_since(seed, script, shape))
     if chance.random() < 0.4 and not kind.comes_back:  # noqa: PLR2004 - so many
         script = [fault for fault in script if fault.what not in RETURNS]
     script = tuple(sorted(script, key=lambda fault: fault.at_s))
     sizes = (len(shape.nodes), chance.random() < 0.3)  # noqa: PLR2004 - so many of them have pods that stay
-    shape = replace(shape, tells_cold=chance.random() < 0.5)  # noqa: PLR2004 - half of them
+    shape = replace(shape, tells_cold=chance.random() < 0.5, unrecorded=_unrecorded(seed))  # noqa: PLR2004 - half of them
     return Scenario(
         name=f"seed-{seed}",
         title="A world by chance",
@@ -235,6 +241,23 @@ def _forced(seed: int, script: Sequence[Fault], shape: Shape) -> Sequence[Fault]
     at_s = death.at_s + chance.uniform(3.0, 110.0)
     cordon = (Fault(at_s, What.CORDON_BY_HAND, death.target),) if chance.random() < 0.5 else ()  # noqa: PLR2004 - half of them
     return (*cordon, Fault(at_s + 1.0, What.FORCE_DELETE_PODS, death.target))
+
+
+def _unrecorded(seed: int) -> bool:
+    """Draw whether the Nodes have no record of who wrote what, by a chance of its own."""
+    return Random(f"{seed} unrecorded").random() < UNRECORDED_SHARE  # noqa: S311 - chance that can be repeated is the point
+
+
+def _cordoned_since(seed: int, script: Sequence[Fault], shape: Shape) -> Sequence[Fault]:
+    """Draw whether an administrator uncordons a returned Node without a record, cordons it, or both."""
+    chance = Random(f"{seed} cordoned since")  # noqa: S311 - chance that can be repeated is the point
+    back = next((fault for fault in script if fault.what is What.START and fault.target in shape.nodes), None)
+    if not _unrecorded(seed) or back is None or chance.random() < 0.3:  # noqa: PLR2004 - so many
+        return ()
+    at_s = back.at_s + chance.uniform(15.0, 120.0)
+    then_s = at_s + chance.choice((1.0, 5.0, 20.0, 60.0)) * chance.uniform(0.5, 1.5)
+    pair = Fault(at_s, What.UNCORDON_BY_HAND, back.target), Fault(then_s, What.CORDON_BY_HAND, back.target)
+    return chance.choice((pair, pair, pair[:1], pair[1:]))
 
 
 def _pinned(seed: int, shape: Shape) -> Sequence[Workload]:

@@ -12,6 +12,9 @@ from fencer.wording.verdicts import VERDICT_WORDS, shown_verdict
 STILL_FENCED = "{node} is still fenced: {says}."
 """Where something else than the fence itself is decided, as in the log."""
 
+STILL_CORDONED = "{node} is {says}."
+"""Where a healthy node keeps fencer's cordon."""
+
 OF_CONDITION: dict[Condition, str] = {
     Condition.ALARM: "{node} is {word}: {says}.",
     Condition.UNPROTECTED: "{node} is {word}: {says}.",
@@ -51,6 +54,8 @@ def headline(judged: Judged) -> str:
         sentence = OF_CONDITION[found]
     elif found is Condition.FENCED and verdict in {Verdict.WAIT, Verdict.REFUSE}:
         sentence = STILL_FENCED
+    elif decision.reason is Reason.CORDON_UNRECORDED:
+        sentence = STILL_CORDONED
     else:
         sentence = OF_VERDICT[verdict]
     words = VERDICT_WORDS[verdict]

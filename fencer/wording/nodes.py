@@ -24,7 +24,7 @@ NOBODY = "\N{EN DASH}"
 CANNOT = frozenset({Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.GUEST_TAKEN, Reason.BINDING_UNPROVEN})
 """Refusals that mean: this node could not be fenced if it died."""
 
-SAYS_CORDONED = frozenset({Reason.SETTLING, Reason.SETTLED, Reason.PLANNED_STOP})
+SAYS_CORDONED = frozenset({Reason.SETTLING, Reason.SETTLED, Reason.PLANNED_STOP, Reason.CORDON_UNRECORDED})
 """Their texts tell of the cordon."""
 
 CORDONED: dict[str | None, str] = {
@@ -32,6 +32,7 @@ CORDONED: dict[str | None, str] = {
     "fencer-drain": "cordoned by fencer (drain)",
     "fencer-hook": "cordoned by fencer (drain before a stop)",
     "fencer-unfence": "cordoned by fencer (after a fence)",
+    "unrecorded": "cordoned by fencer, by its note alone",
     "others": "cordoned by others",
 }
 

@@ -30,6 +30,11 @@ TEXTS: dict[Reason, Text] = {
         "healthy, but nobody would notice its guest's end: its hypervisor does not tell",
         "an answer from its hypervisor",
     ),
+    Reason.CORDON_UNRECORDED: Text(
+        "healthy, but fencer's cordon stays: the API server has no record of who set it (managedFields), and "
+        "this agent has not watched it since",
+        "`kubectl uncordon`",
+    ),
     Reason.NODE_READY: Text("the node is still Ready", "Ready to be Unknown or False"),
     Reason.NOTHING_TO_CLEAR: Text("there is nothing to clear on it", NOTHING),
     Reason.NO_GUEST: Text("no guest matches this node", "a guest with its UUID, or an entry in `nodes:`"),

@@ -85,6 +85,8 @@ def told_decision(decision: Decision, node: NodeView) -> str:
     if decision.reason is Reason.NODE_HEALTHY:
         taken = node.out_of_service is not None and not fenced
         return f"healthy again, but {TEXTS[Reason.FOREIGN_TAINT].says}" if taken else "healthy again"
+    if decision.reason is Reason.CORDON_UNRECORDED:
+        return f"{says(decision)}; to lift it: `kubectl uncordon {node.name}`"
     lead = lead_of(decision.verdict, decision.reason, fenced=fenced)
     if decision.reason is Reason.OBSERVE_MODE:  # "would fence now: …"
         lead = ""

@@ -12,6 +12,7 @@ from fencer.core.identity import still_bound
 from fencer.core.model import (
     OUT_OF_SERVICE,
     Cordon,
+    Decision,
     Doubted,
     Evidence,
     Intent,
@@ -46,6 +47,7 @@ WAYS: dict[Reason, str] = {
     ),
     Reason.LEASE_UNSEEN: _WORD,
     Reason.BLIND: _CHECK,
+    Reason.CORDON_UNRECORDED: "`kubectl uncordon {node}`, unless an administrator cordoned it since",
     Reason.EVIDENCE_MISSING: f"{_CHECK}; {_WORD}",
     Reason.GUEST_UNKNOWN: f"{_CHECK}; {_WORD}",
     Reason.HOST_SILENT: f"a power witness for that host, under `host_power:` in {{path}}; {_WORD}",
@@ -214,7 +216,7 @@ def what_helps(judged: Judged, path: str) -> Iterator[str]:
         yield DOUBTS_WAY.format(node=name)
     elif unfit(judged) is not None:
         yield TAINT_WAY.format(node=name)
-    elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None:
+    elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None or _kept_cordon(decision):
         yield from ways_out(judged, path)
 
 
@@ -254,6 +256,11 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
         bound = unticked(old.uuid) if old else ""
         way = way.format(node=unticked(node.name), path=unticked(path), guest=unticked(named), bound=bound)
         yield f"Try: {way}."
+
+
+def _kept_cordon(decision: Decision) -> bool:
+    """Whether the node is healthy but keeps a cordon until an administrator lifts it."""
+    return decision.reason is Reason.CORDON_UNRECORDED
 
 
 def _is_well(judged: Judged) -> bool:

@@ -15,8 +15,10 @@ import pytest
 
 from fencer.cli.steps import Steps
 from fencer.core import annotations
+from fencer.core.model import Cordon
 from fencer.core.policy import AfterStop, Mode, Policy
 from fencer.errors import ClusterDenied, ClusterUnreachable
+from fencer.simulation.assembly import Shape
 from fencer.simulation.evictions import healthy
 from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiBudget, ApiPod
@@ -402,6 +404,39 @@ def test_the_cordon_of_an_admin_stays_whether_the_drain_fails_or_not():
     assert result.exit_code == 0
     assert "k8s-2 is cordoned, not by fencer, and stays so" in result.output
     assert node(lab).unschedulable
+
+
+def test_without_a_record_of_who_cordoned_a_drains_cordon_is_for_a_person_and_that_is_said():
+    """C9: `fencer start` is another process, and an administrator may have cordoned since."""
+    lab = running(shape=Shape(unrecorded=True))
+    result = lab.run("drain", "k8s-2", "--yes")
+    assert "The way back: `kubectl uncordon k8s-2`." in result.output
+    why = "the API server has no record of who cordoned it (managedFields)"
+    assert f"left cordoned: {why}" in " ".join(lab.run("start", "k8s-2", "--dry-run").output.split())
+    result = lab.run("start", "k8s-2", "--yes")
+    assert result.exit_code == 0
+    said = " ".join(result.output.split())
+    assert f"k8s-2 is cordoned, by fencer's note, and stays so, because {why}: `kubectl uncordon" in said
+    assert node(lab).unschedulable
+    assert "cordoned by fencer, by its note alone" in " ".join(lab.run("status").output.split())
+
+
+def test_without_a_record_a_drain_that_fails_takes_its_own_cordon_off():
+    lab = running(DEADLOCK, shape=Shape(unrecorded=True))
+    assert lab.run("drain", "k8s-2", "--yes", "--timeout", "120").exit_code == 1
+    assert not node(lab).unschedulable
+
+
+def test_status_says_why_a_cordon_after_a_fence_stays_with_the_command():
+    lab = running(shape=Shape(unrecorded=True))
+    cordon = Cordon("unfence", node(lab).boot_id, "2025-12-31T23:00:00Z")
+    node(lab).unschedulable, node(lab).cordoner = True, "fencer"
+    node(lab).annotations[annotations.CORDON] = annotations.write_cordon(cordon)
+    lab.simulation.api.changed(node(lab))
+    for words in (("status",), ("explain", "k8s-2")):
+        said = " ".join(lab.run(*words).output.split())
+        assert "fencer's cordon stays: the API server has no record of who set it" in said, words
+    assert "`kubectl uncordon k8s-2`" in said
 
 
 def test_an_admin_who_cordons_after_our_drain_is_not_overruled_by_the_note_that_stands():

@@ -59,6 +59,11 @@ CONDITION = {
 }
 """A condition of a request, but for its type."""
 NO_GRACE = {"gracePeriodSeconds": 0}
+RESET = {"metadata": {"managedFields": [{}]}}
+"""Empties the record of who wrote what.
+
+Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/, "Clearing managedFields".
+"""
 
 _numbers = itertools.count(1)
 
@@ -315,6 +320,13 @@ def _lifted_with_another(scene: Scene) -> Response:
     fields.append(_entry("fencer", "Update", CORDONED, "2020-01-01T00:00:00Z"))
     scene.set({"metadata": {"managedFields": fields}})
     assert next(entry["manager"] for entry in _of_cordon(scene.record())) == "fencer"
+    return scene.patch({"spec": {"unschedulable": None}})
+
+
+def _lifted_without_record(scene: Scene) -> Response:
+    """Lift a cordon where an administrator has reset the record."""
+    scene.set(RESET)
+    assert "managedFields" not in scene.admin.send("GET", f"{NODES}/{scene.node}")["metadata"]
     return scene.patch({"spec": {"unschedulable": None}})
 
 
@@ -699,6 +711,26 @@ ROWS = (
         _admins_cordon(lambda s: s.patch({"spec": {"unschedulable": None}}), cordon="{}"),
         NODES_BY,
         "lift a cordon",
+    ),
+    left(
+        "patch nodes",
+        "the same where the API server has no record of who wrote what on the node",
+        _admins_cordon(_lifted_without_record, cordon="{}"),
+        "where nothing else tells, fencer's note has to do",
+    ),
+    refused(
+        "patch nodes",
+        "lift such a cordon without a note",
+        _admins_cordon(_lifted_without_record),
+        NODES_BY,
+        "lift a cordon",
+    ),
+    refused(
+        "patch nodes",
+        "empty that record, so that the next cordon is nobody's",
+        lambda s: s.patch(RESET),
+        NODES_BY,
+        "empty the record",
     ),
     refused(
         "patch nodes",

@@ -138,6 +138,17 @@ def test_a_fence_takes_the_fields_over_that_it_writes(guarded, account, node):
     assert not account.fact(node).node.unschedulable
 
 
+def test_fencer_lifts_its_own_cordon_from_a_node_without_any_record(guarded, account, node):
+    ApiBackstage(guarded).forget_writers(node)
+    account.taint(account.fact(node).node, MARK)
+    account.untaint(account.fact(node).node, CORDON)
+    cordoned = account.fact(node).node
+    assert (cordoned.recorded, cordoned.cordoner) == (False, "")
+    account.cordon(cordoned, CORDON)  # as a drain does that takes it over
+    account.uncordon(account.fact(node).node)
+    assert not account.fact(node).node.unschedulable
+
+
 def test_other_accounts_are_not_looked_at(guarded, node, pod):
     backstage = ApiBackstage(guarded)
     backstage.send(

@@ -96,6 +96,7 @@ def test_a_whole_node():
         mark=MARK,
         cordon=CORDON,
         volumes_in_use=2,
+        recorded=False,
     )
 
 
@@ -187,6 +188,23 @@ def test_a_cordon_is_nobodys_alone_where_several_are_recorded(managers, cordoner
     view = read_node(node(metadata=metadata(annotations=notes, managedFields=record)))
     assert view.cordoner == cordoner
     assert cordoned_after_fence(view) is (cordoner == "fencer")
+
+
+@pytest.mark.parametrize(
+    ("record", "recorded"),
+    [
+        (None, False),
+        ([], False),
+        ([{"manager": "kubelet", "fieldsV1": {"f:status": {}}}], True),
+        ([{}], True),
+    ],
+    ids=["none", "an empty one", "one that names nobody for the cordon", "one that says nothing"],
+)
+def test_a_node_has_no_record_only_where_there_is_not_one_entry(record, recorded):
+    notes = {keys.CORDON: keys.write_cordon(CORDON)}
+    meta = metadata(annotations=notes, **({} if record is None else {"managedFields": record}))
+    view = read_node(node(metadata=meta))
+    assert (view.recorded, view.cordoner) == (recorded, "")
 
 
 def test_a_whole_pod():

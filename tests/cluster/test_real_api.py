@@ -26,6 +26,7 @@ from fencer.core.model import Binding, Cordon, FenceMark, GuestRef, PodView, Tai
 from fencer.errors import ClusterConflict, ClusterDenied, ClusterProtocol, ClusterUnreachable
 from tests.cluster.conftest import ACCOUNT, RBAC, REMEDIATION, ROLES, collection_of
 from tests.support import wait_until
+from tests.support.backstage import NODES
 
 USER = "fencer-under-test"
 GUEST = GuestRef("lab", "101", "6f1c0000-0000-4000-8000-0000000000e2", "k8s-4")
@@ -115,6 +116,27 @@ def test_an_admins_taint_of_another_effect_survives_the_untaint(backstage, clust
     cluster.untaint(cluster.fact(node).node, None)
     after = cluster.fact(node).node
     assert [(taint.value, taint.effect) for taint in after.taints] == [("maintenance", "NoSchedule")]
+
+
+def test_a_record_that_was_emptied_begins_again_only_by_server_side_apply(bare_api, backstage, cluster, node):
+    """C9: neither fencer's cordon nor a person's, nor a kubelet's report is recorded on such a Node."""
+    backstage.forget_writers(node)
+    cluster.cordon(cluster.fact(node).node, CORDON)
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-11-20T10:56:00Z"}
+    path = f"{NODES}/{node}/status?fieldManager=kubelet"
+    backstage.send("PATCH", path, {"status": {"conditions": [ready]}})
+    for unschedulable in (None, True):
+        path = f"{NODES}/{node}?fieldManager=kubectl-cordon"
+        backstage.send("PATCH", path, {"spec": {"unschedulable": unschedulable}})
+    theirs = cluster.fact(node).node
+    assert (theirs.unschedulable, theirs.cordon, theirs.cordoner) == (True, CORDON, "")
+    assert not theirs.recorded
+    labels = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node, "labels": {"zone": "a"}}}
+    path = f"{NODES}/{node}?fieldManager=gitops"
+    how = "application/apply-patch+yaml"
+    assert bare_api.request("PATCH", path, labels, content_type=how).status == 200
+    recorded = cluster.fact(node).node
+    assert (recorded.recorded, recorded.cordoner) == (True, "before-first-apply")
 
 
 def test_a_claim_is_versioned_and_names_incident_and_agent(backstage, cluster, node):

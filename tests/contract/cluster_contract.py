@@ -77,6 +77,9 @@ class Backstage(Protocol):
     def touch_node(self, name: str) -> None:
         """Let somebody else change the node in a way that fencer does not look at."""
 
+    def forget_writers(self, name: str) -> None:
+        """Empty the API server's record of who wrote which field of a node."""
+
     def drop_node(self, name: str) -> None:
         """Delete the node's object; its pods and attachments stay."""
 
@@ -421,6 +424,15 @@ class ClusterContract(OneNode):
         assert (after.unschedulable, after.cordon, after.cordoner) == (True, CORDON, "fencer")
         cluster.uncordon(after)
         assert cluster.fact(node).node.cordoner == ""
+
+    def test_without_a_record_of_who_wrote_what_a_cordon_says_so(self, cluster, backstage, node):
+        backstage.forget_writers(node)
+        cluster.cordon(cluster.fact(node).node, CORDON)
+        after = cluster.fact(node).node
+        assert (after.cordon, after.cordoner, after.recorded) == (CORDON, "", False)
+        cluster.uncordon(after)
+        after = cluster.fact(node).node
+        assert (after.unschedulable, after.cordon) == (False, None)
 
     def test_a_note_that_nobody_can_read_is_overwritten_with_a_cordon(self, cluster, backstage, node):
         backstage.annotate_node(node, keys.CORDON, "of another schema")

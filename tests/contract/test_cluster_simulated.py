@@ -33,6 +33,10 @@ class MemoryBackstage:
     def touch_node(self, name):
         self._api.changed(self._api.nodes[name])
 
+    def forget_writers(self, name):
+        self._api.nodes[name].recorded = False
+        self._api.changed(self._api.nodes[name])
+
     def drop_node(self, name):
         self._api.delete_node(name)
 

@@ -16,7 +16,10 @@ NO, YES, OPEN = False, True, None
 
 ANSWERS = {
     "the fence is over, and its volumes are free": (YES, {Reason.PODS_CLEARED}),
-    "the kubelet is heard: no guest to prove off": (NO, {Reason.NODE_HEALTHY, Reason.BLIND}),
+    "the kubelet is heard: no guest to prove off": (
+        NO,
+        {Reason.NODE_HEALTHY, Reason.BLIND, Reason.CORDON_UNRECORDED},
+    ),
     "nothing was refused: there may be something to move later": (OPEN, {Reason.NOTHING_TO_CLEAR}),
     "nobody knows which guest it is, or it is another one": (
         NO,

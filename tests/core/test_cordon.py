@@ -7,12 +7,16 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.cordon import (
+    Watched,
+    by_own_watch,
     cordon_for,
     cordon_stands,
     cordoned_by,
     cordoned_by_drain,
     cordoned_for_shutdown,
     passing_cordon,
+    still_watched,
+    unrecorded_cordon,
 )
 from fencer.core.model import Cordon, CordonNode, Unreadable
 from tests.core.build import BOOT, NOW_UTC, node
@@ -157,3 +161,76 @@ def test_a_cordon_is_ours_only_if_a_drain_set_it_and_nobody_cordoned_since(facts
 )
 def test_who_keeps_new_pods_off_a_node(facts, who) -> None:
     assert cordoned_by(node(**facts)) == who
+
+
+class TestNoRecord:
+    """The API server has no record of who wrote what on the Node."""
+
+    BEFORE = node(version="10")
+    OWN = Watched(SETTLING, BEFORE, 100.0)
+    APART_S = 20.0
+
+    def cordoned(self, **facts):
+        stands = {"unschedulable": True, "cordon": SETTLING, "recorded": False, "version": "11"}
+        return node(**(stands | facts))
+
+    @pytest.mark.parametrize(
+        ("facts", "expected"),
+        [
+            ({}, SETTLING),
+            ({"cordon": OURS}, OURS),
+            ({"cordoner": "fencer"}, None),
+            ({"recorded": True}, None),
+            ({"recorded": True, "cordoner": "kubectl-cordon"}, None),
+            ({"unschedulable": False}, None),
+            ({"cordon": None}, None),
+            ({"cordon": Unreadable("schema 2")}, None),
+        ],
+        ids=[
+            *("a note", "a drain's note", "set and watched here", "a record that names nobody"),
+            *("a record of another", "not cordoned", "no note", "a note that cannot be read"),
+        ],
+    )
+    def test_whose_cordon_only_the_note_tells(self, facts, expected):
+        there = self.cordoned(**facts)
+        assert unrecorded_cordon(there) == expected
+        assert (cordoned_by(there) == "unrecorded") is (expected is not None)
+
+    def test_it_is_not_fencers_to_lift_or_to_take_over(self):
+        assert passing_cordon(self.cordoned()) is None
+        assert cordon_for(self.cordoned(), NOW_UTC) is None
+        assert not cordoned_by_drain(self.cordoned(cordon=OURS))
+        assert not cordon_stands(self.cordoned(cordon=replace(OURS, run="1")), replace(OURS, run="1"))
+
+    def test_it_is_fencers_where_this_process_has_watched_it(self):
+        seen = still_watched(self.OWN, self.cordoned(), 105.0, self.APART_S)
+        assert seen == replace(self.OWN, seen_s=105.0)
+        assert passing_cordon(by_own_watch(seen, self.cordoned())) == SETTLING
+
+    @pytest.mark.parametrize(
+        "facts",
+        [
+            {"unschedulable": False},
+            {"cordon": replace(SETTLING, since_utc="2026-11-20T10:00:01Z")},
+            {"cordon": None},
+        ],
+        ids=["uncordoned", "another note", "no note"],
+    )
+    def test_a_look_that_shows_anything_else_is_a_gap(self, facts):
+        assert still_watched(self.OWN, self.cordoned(**facts), 105.0, self.APART_S) is None
+
+    def test_so_are_looks_too_far_apart(self):
+        assert still_watched(self.OWN, self.cordoned(), 120.0, self.APART_S) is not None
+        assert still_watched(self.OWN, self.cordoned(), 120.1, self.APART_S) is None
+
+    @pytest.mark.parametrize(
+        "facts", [{"version": "10"}, {"version": "9"}, {"uid": "another", "version": "12"}]
+    )
+    def test_a_look_that_is_no_newer_than_the_cordon_shows_nothing(self, facts):
+        old = self.cordoned(unschedulable=False, **facts)
+        assert still_watched(self.OWN, old, 105.0, self.APART_S) == self.OWN
+        assert by_own_watch(self.OWN, old) == old
+
+    def test_a_record_decides_where_there_is_one(self):
+        recorded = self.cordoned(recorded=True, cordoner="kubectl-cordon")
+        assert by_own_watch(self.OWN, recorded) == recorded

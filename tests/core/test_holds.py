@@ -332,7 +332,7 @@ def test_every_reason_of_a_row_comes_upon_a_node_here():
 
 OF_NODE_AND_GUEST = frozenset(
     {
-        *(Reason.NODE_HEALTHY, Reason.NODE_READY, Reason.NOTHING_TO_CLEAR),
+        *(Reason.NODE_HEALTHY, Reason.CORDON_UNRECORDED, Reason.NODE_READY, Reason.NOTHING_TO_CLEAR),
         *(Reason.NO_GUEST, Reason.GUEST_AMBIGUOUS, Reason.BINDING_UNPROVEN, Reason.GUEST_REPLACED),
         *(Reason.GUEST_TAKEN, Reason.COUNTING_SILENCE, Reason.SILENCE_TOO_SHORT, Reason.LEASE_UNSEEN),
         *(Reason.LEASE_RENEWED, Reason.CLOSER_LOOK, Reason.GUEST_UNKNOWN, Reason.HOST_SILENT),

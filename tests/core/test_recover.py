@@ -281,6 +281,50 @@ class TestSettling:
         assert decide(gone, ARMED).actions == (Uncordon(),)
         assert decide(gone, OBSERVING).actions == ()
 
+    def test_without_a_record_it_stays_and_that_is_said_once_nobody_is_about_to_lift_it(self):
+        """C9: the agent that set and watched it lifts it at 30 s, and gets a minute for that."""
+        facts = {"recorded": False, "cordoner": ""}
+        early = decide(self.settling("2026-11-20T09:58:40Z", **facts), ARMED)
+        assert (early.reason, early.actions, early.recheck_s) == (Reason.SETTLING, (), pytest.approx(10.0))
+        late = decide(self.settling("2026-11-20T09:58:30Z", **facts), ARMED)
+        assert (late.verdict, late.reason, late.actions) == (
+            Verdict.HEALTHY,
+            Reason.CORDON_UNRECORDED,
+            (),
+        )
+        assert late.recheck_s is None
+
+    def test_without_a_record_who_set_and_watched_it_lifts_it(self):
+        watched = self.settling("2026-11-20T09:59:30Z", recorded=False, cordoner="fencer")
+        assert decide(watched, ARMED).actions == (Uncordon(),)
+
+    def test_that_nobody_would_notice_its_end_is_worse_than_a_cordon_that_stays(self):
+        seen = self.settling("2026-11-20T09:58:30Z", recorded=False, cordoner="")
+        assert decide(replace(seen, evidence=None), ARMED).reason is Reason.BLIND
+
+    def test_a_drains_cordon_without_a_record_is_for_people_as_any_drains(self):
+        drained = Cordon("drain", BOOT, "2026-11-20T09:00:00Z")
+        seen = self.settling("", recorded=False, cordoner="", cordon=drained)
+        assert decide(seen, ARMED).reason is Reason.NODE_HEALTHY
+
+    @pytest.mark.parametrize(
+        ("boot_id", "since", "boot_seen_s", "reason", "recheck_s"),
+        [
+            (BOOT, "2026-11-20T09:49:01Z", 0.0, Reason.NODE_HEALTHY, 1.0),
+            (BOOT, "2026-11-20T09:49:00Z", NOW_S, Reason.CORDON_UNRECORDED, None),
+            (NEW_BOOT, "2026-11-20T09:00:00Z", NOW_S - 50.0, Reason.NODE_HEALTHY, 10.0),
+            (NEW_BOOT, "2026-11-20T09:00:00Z", NOW_S - 60.0, Reason.CORDON_UNRECORDED, None),
+        ],
+        ids=["due, in this boot", "overdue", "just booted again", "booted a minute ago"],
+    )
+    def test_a_hooks_cordon_without_a_record_stays(self, boot_id, since, boot_seen_s, reason, recheck_s):
+        """Its guest may have been off for hours: who set it lifts it as soon as the node is back."""
+        noted = Cordon("hook", boot_id, since)
+        seen = self.settling("", recorded=False, cordoner="", cordon=noted)
+        decision = decide(replace(seen, history=replace(seen.history, boot_seen_s=boot_seen_s)), ARMED)
+        assert (decision.verdict, decision.reason, decision.actions) == (Verdict.HEALTHY, reason, ())
+        assert decision.recheck_s == pytest.approx(recheck_s)
+
     def test_who_only_observes_says_that_it_stands(self):
         left = decide(self.settling("2026-11-20T09:59:30Z"), OBSERVING)
         assert (left.reason, left.actions) == (Reason.OBSERVE_MODE, ())

@@ -410,14 +410,18 @@ def test_where_it_is_not_known_whether_a_cordon_stands_nothing_is_removed(tmp_pa
     ("spec", "by", "manager", "stands"),
     [
         (True, "drain", "fencer-guest", True),
-        (True, "drain", "", False),
+        (True, "drain", "", True),
+        (True, "unfence", "", False),
         (False, "drain", "fencer-guest", False),
         (True, "drain", "kubectl", False),
         (True, "drain", "fencer", False),
         (True, "unfence", "fencer-guest", False),
         (True, None, "fencer-guest", False),
     ],
-    ids=["ours", "not told whose", "over", "an admin's since", "the agent's", "of a fence", "without a note"],
+    ids=[
+        *("ours", "by its note alone", "the agent's note alone", "over", "an admin's since", "the agent's"),
+        *("of a fence", "without a note"),
+    ],
 )
 def test_only_the_cordon_of_the_drain_in_here_is_in_the_way(
     spec: bool, by: str | None, manager: str, stands: bool

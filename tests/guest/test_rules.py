@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from fencer.guest.notes import CORDON, MARK, OUT_OF_SERVICE, own_node
-from fencer.guest.rules import Step, after_boot, cordon_is_ours
+from fencer.guest.notes import CORDON, MARK, OUT_OF_SERVICE, OwnNode, own_node
+from fencer.guest.rules import Step, after_boot, cordon_is_ours, cordon_passes, cordon_unrecorded
 
 NOW_BOOT, LAST_BOOT = "b-2", "b-1"
 OURS = '{"bootID":"b-1","by":"drain","schema":1,"since":"2026-11-20T10:00:00Z"}'
@@ -160,3 +160,39 @@ def test_a_cordon_that_is_not_ours_alone_stays() -> None:
     found, text = after_boot(own_node(body), NOW_BOOT, "fencer-guest")
     assert found is Step.LEAVE
     assert "by fencer-guest and kubectl-cordon" in text
+
+
+class TestNoRecord:
+    """The API server has no record of who wrote what on the Node."""
+
+    def node(self, **changes: object) -> OwnNode:
+        body = _node(**changes)
+        del body["metadata"]["managedFields"]
+        return own_node(body)
+
+    @pytest.mark.parametrize("note", [OURS, SHUTDOWN], ids=["by hand", "for a shutdown"])
+    def test_the_cordon_stays_and_the_log_says_why_and_what_lifts_it(self, note: str) -> None:
+        """C9: an administrator may have uncordoned and cordoned since, and no process watched that."""
+        step, text = after_boot(self.node(note=note), NOW_BOOT, "fencer-guest")
+        assert step is Step.LEAVE
+        assert "no record of who set that cordon (managedFields): `kubectl uncordon k8s-1`" in text
+        assert not cordon_is_ours(self.node(note=note), "fencer-guest")
+
+    @pytest.mark.parametrize("note", [OURS.replace("drain", "unfence"), OURS.replace("drain", "hook")])
+    def test_no_drain_takes_such_a_cordon_over_from_the_agent(self, note: str) -> None:
+        assert not cordon_passes(self.node(note=note))
+
+    @pytest.mark.parametrize(
+        ("changes", "expected"),
+        [
+            ({}, True),
+            ({"note": OURS.replace("drain", "unfence")}, False),
+            ({"note": "{"}, False),
+            ({"note": None}, False),
+            ({"unschedulable": None}, False),
+        ],
+        ids=["a drain's", "the agent's", "a note that cannot be read", "no note", "not cordoned"],
+    )
+    def test_what_only_the_note_tells(self, changes: dict[str, object], expected: bool) -> None:
+        assert cordon_unrecorded(self.node(**changes)) is expected
+        assert not cordon_unrecorded(own_node(_node(**changes)))

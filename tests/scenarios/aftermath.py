@@ -89,12 +89,14 @@ def _fell_on_its_way(script: Collection[Fault], guest: str) -> bool:
     return any(0 < fault.at_s - at_s < COPY_S + SWITCH_S + ARRIVAL_S for fault in its for at_s in left_s)
 
 
-def starved(stage: Stage, excepted: Collection[str] = ()) -> Iterator[str]:
+def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()) -> Iterator[str]:
     """Name each node that is dead and not fenced and cleared, or alive and not free, or not guarded.
 
     Args:
         stage: The story.
         excepted: Nodes of which nothing is asked.
+        reported: Nodes of which an agent reported that fencer's cordon stays, because the API server has no
+            record of who set it.
     """
     claims = any(fault.what is What.LIE_UUID for fault in stage.scenario.script)  # to be a node not yet bound
     for name, machine in stage.simulation.nodes.items():
@@ -107,9 +109,8 @@ def starved(stage: Stage, excepted: Collection[str] = ()) -> Iterator[str]:
         if dead or _is_to_be_stopped(stage, node, machine.guest):
             yield from _not_fenced(stage, node, machine.guest)
         elif _sound(stage, machine.guest):
-            kept = "out of service" * node.out_of_service or "cordoned by fencer" * (
-                node.cordoner == "fencer"
-            )
+            ours = node.cordoner == "fencer" and (node.recorded or name not in reported)
+            kept = "out of service" * node.out_of_service or "cordoned by fencer" * ours
             if kept and (node.out_of_service or node.unschedulable):
                 yield f"{name} is back, and not free: {kept}"
             if BINDING not in node.annotations and not claims:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
 
-from fencer.core.model import FenceMark, NodeView
+from fencer.core.model import FenceMark, NodeView, Reason
+from fencer.core.recover import LIFT_OVERDUE_S
 from fencer.core.times import parse_utc
 from fencer.ports import Cluster
 from fencer.simulation.datacenter import DoubleWriter
@@ -121,13 +122,16 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
     stage = Stage(scenario, noted, seed=seed, strict=True)
     excepted = told_wrong(scenario)
     longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.call_s) + frozen_s(scenario)
-    longest_s += clocks_s(scenario)
+    longest_s += clocks_s(scenario) + LIFT_OVERDUE_S * scenario.shape.unrecorded
     events: list[StageEvent] = []
     wrong: list[str] = []
+    reported: set[str] = set()
     back: tuple[str, float] | None = None
     try:
-        for event in stage.play(lambda: not any(starved(stage, excepted)), longest_s):
+        for event in stage.play(lambda: not any(starved(stage, excepted, reported)), longest_s):
             events.append(event)
+            if event.data.get("reason") == Reason.CORDON_UNRECORDED and event.node is not None:
+                reported.add(event.node)
             if back is None and event.data["what"] == "double-writer" and (nodes := _revenants(stage)):
                 back = nodes[0], event.t_s
     except (DoubleWriter, Breach) as error:
@@ -140,7 +144,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         wrong.extend(false_alarms(stage, events))
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
             wrong.extend(_unheard_alarms(events, back))
-        wrong.extend(starved(stage, excepted))
+        wrong.extend(starved(stage, excepted, reported))
     events.extend(stage.simulation.timeline.take())
     summary = stage.summary()
     return Verdict(

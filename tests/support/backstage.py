@@ -54,6 +54,10 @@ class ApiBackstage:
     def touch_node(self, name: str) -> None:
         self._label(f"{NODES}/{name}")
 
+    def forget_writers(self, name: str) -> None:
+        # Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/, "Clearing managedFields".
+        self.send("PATCH", f"{NODES}/{name}", {"metadata": {"managedFields": [{}]}})
+
     def drop_node(self, name: str) -> None:
         self.send("DELETE", f"{NODES}/{name}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fencer.core.model import Intent, Reason
+from fencer.simulation.assembly import Shape
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import What
 from tests.scenarios.ways.case import Step, Way, passes, row, way
@@ -15,6 +16,7 @@ from tests.scenarios.ways.steps import (
     happens,
     is_at,
     lacks,
+    restarts,
     stray_pod,
     types,
     uncordoned,
@@ -145,6 +147,17 @@ ROWS = [
         (*OFF, STARTED, foreseen(Reason.SETTLED)),
         passes(NOTHING, "an armed `fencer watch` uncordons it", to=freed),
         way("without one, `kubectl uncordon k8s-2`", do=[uncordoned], to=freed),
+    ),
+    row(
+        Reason.CORDON_UNRECORDED,
+        (*OFF, STARTED, until(Reason.SETTLING), restarts),
+        way(
+            "`kubectl uncordon`",
+            "`kubectl uncordon k8s-2`, unless an administrator cordoned it since",
+            do=[uncordoned],
+            to=freed,
+        ),
+        shape=Shape(unrecorded=True),
     ),
     row(
         Reason.SETTLING,
