@@ -116,7 +116,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
         script = (*script, *_fates(chance, watchers, script))
     held, policy = _held(seed, script, shape, policy, needs_witness=kind.needs_witness)
     script = (*script, *_slow_disk(seed, script), *_forced(seed, script, shape), *held)
-    script = (*script, *_cordoned_since(seed, script, shape))
+    script = (*script, *_cordoned_since(seed, script, shape, needs_witness=kind.needs_witness))
     if chance.random() < 0.4 and not kind.comes_back:  # noqa: PLR2004 - so many
         script = [fault for fault in script if fault.what not in RETURNS]
     script = tuple(sorted(script, key=lambda fault: fault.at_s))
@@ -248,13 +248,18 @@ def _unrecorded(seed: int) -> bool:
     return Random(f"{seed} unrecorded").random() < UNRECORDED_SHARE  # noqa: S311 - chance that can be repeated is the point
 
 
-def _cordoned_since(seed: int, script: Sequence[Fault], shape: Shape) -> Sequence[Fault]:
-    """Draw whether an administrator uncordons a returned Node without a record, cordons it, or both."""
+def _cordoned_since(
+    seed: int, script: Sequence[Fault], shape: Shape, *, needs_witness: bool
+) -> Sequence[Fault]:
+    """Draw what happens while a returned Node without a record settles: a restart, or a command."""
     chance = Random(f"{seed} cordoned since")  # noqa: S311 - chance that can be repeated is the point
     back = next((fault for fault in script if fault.what is What.START and fault.target in shape.nodes), None)
-    if not _unrecorded(seed) or back is None or chance.random() < 0.3:  # noqa: PLR2004 - so many
+    if not _unrecorded(seed) or back is None:
         return ()
-    at_s = back.at_s + chance.uniform(15.0, 120.0)
+    restarts_s, for_s = back.at_s + chance.uniform(45.0, 80.0), chance.choice((0.5, 3.0, 15.0))
+    if chance.random() < 0.4 and not needs_witness:  # noqa: PLR2004 - so many
+        return (Fault(restarts_s, What.AGENT_KILLED, "fencer-1", for_s=for_s),)
+    at_s = back.at_s + chance.uniform(40.0, 90.0)
     then_s = at_s + chance.choice((1.0, 5.0, 20.0, 60.0)) * chance.uniform(0.5, 1.5)
     pair = Fault(at_s, What.UNCORDON_BY_HAND, back.target), Fault(then_s, What.CORDON_BY_HAND, back.target)
     return chance.choice((pair, pair, pair[:1], pair[1:]))

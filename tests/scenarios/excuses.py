@@ -47,7 +47,7 @@ def could_not_be_told(
         wrong: What is wrong, a sentence.
         stood: When agents stood still.
     """
-    if _ran_unseen(stage, scenario, wrong, stood):
+    if _ran_unseen(stage, scenario, wrong, stood) or _cordoned_between_looks(scenario, wrong):
         return True
     shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
     began_s = stage.simulation.timeline.began_s
@@ -114,6 +114,20 @@ def _ran_unseen(stage: Stage, scenario: Scenario, wrong: str, stood: Sequence[St
         for ran, paused in pairwise(its)
         for from_s, to_s in stood
         if from_s <= ran.at_s and paused.at_s <= to_s and to_s - from_s < policy.apart_s
+    )
+
+
+def _cordoned_between_looks(scenario: Scenario, wrong: str) -> bool:
+    """Whether an administrator uncordoned and cordoned a Node without any record between two looks (C9)."""
+    if not scenario.shape.unrecorded:
+        return False
+    hands = {What.UNCORDON_BY_HAND, What.CORDON_BY_HAND}
+    its = [fault for fault in scenario.script if fault.what in hands]
+    its = [fault for fault in its if f"{fault.target}: a cordon is lifted that kubectl set" in wrong]
+    return any(
+        (off.what, on.what) == (What.UNCORDON_BY_HAND, What.CORDON_BY_HAND)
+        and on.at_s - off.at_s < scenario.policy.apart_s
+        for off, on in pairwise(its)
     )
 
 

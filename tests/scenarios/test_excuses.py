@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from fencer.simulation.assembly import Shape
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.scenarios import SCENARIOS
@@ -20,9 +21,10 @@ TAINTED_S = 500.0
 TAINTED = f"{NODE}: tainted, and its guest {NODE} is running on lab"
 
 
-def excused(*script, heard_s, stood=(), wrong=TAINTED):
+def excused(*script, heard_s, stood=(), wrong=TAINTED, shape=None):
     """Whether a taint at `TAINTED_S` is, of a node that was last heard then."""
     scenario = replace(SCENARIOS["vm-paused"], script=script, duration_s=TAINTED_S)
+    scenario = replace(scenario, shape=shape or scenario.shape)
     stage = Stage(scenario, Idle, strict=True)
     for _ in stage.play():
         pass
@@ -72,3 +74,19 @@ def test_a_guest_that_ran_unseen_between_two_pauses_is_excused_while_readings_ad
     first = Fault(400.0, What.PAUSE, NODE)
     stood = ((469.0, 469.0 + stood_s),)
     assert excused(first, ran, paused, heard_s=400.0, stood=stood, wrong=wrong) is could_not
+
+
+@pytest.mark.parametrize(
+    ("unrecorded", "apart_s", "could_not"),
+    [(True, 1.0, True), (True, 100.0, False), (False, 1.0, False)],
+    ids=["between two looks", "looks between", "the API server keeps a record"],
+)
+def test_an_administrators_cordon_is_missed_only_between_two_looks(unrecorded, apart_s, could_not):
+    """C9. Cordoned without having uncordoned it, it is fencer's still."""
+    off = Fault(400.0, What.UNCORDON_BY_HAND, NODE)
+    on = Fault(400.0 + apart_s, What.CORDON_BY_HAND, NODE)
+    wrong = f"{NODE}: a cordon is lifted that kubectl set"
+    shape = Shape(unrecorded=unrecorded)
+    assert excused(off, on, heard_s=TAINTED_S, wrong=wrong, shape=shape) is could_not
+    assert not excused(on, heard_s=TAINTED_S, wrong=wrong, shape=shape)
+    assert not excused(off, on, heard_s=TAINTED_S, wrong=f"k8s-1{wrong[5:]}", shape=shape)
