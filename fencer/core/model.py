@@ -801,9 +801,36 @@ class Run:
         return max(0.0, self.last_s - max(self.since_s, self.free_since_s))
 
 
+class StartSign(StrEnum):
+    """What shows that a VM was started: its hypervisor reports another run, its kubelet another boot."""
+
+    RUN = "run"
+    BOOT_ID = "boot_id"
+
+
+@wire("times guest incarnation read_s due")
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """The latest starts of a node's VM that this agent saw. Folded by `fencer.core.starts`.
+
+    Attributes:
+        times: When each was first seen, by the agent's monotonic clock, oldest first.
+        guest: The VM as it was last read RUNNING, with its host; None: it was not.
+        incarnation: In which run.
+        read_s: When that reading began.
+        due: Which sign of the newest start is still to come: it must not count as another start. None: none.
+    """
+
+    times: tuple[float, ...] = ()
+    guest: GuestRef | None = None
+    incarnation: str | None = None
+    read_s: float = float("-inf")
+    due: StartSign | None = None
+
+
 @wire(
     "run running_seen boot_id boot_seen_s renewals_at_boot guest proven ran_as heard off_s off_lease_version "
-    "off_reported_utc back_s"
+    "off_reported_utc back_s starts"
 )
 @dataclass(frozen=True, slots=True)
 class GuestHistory:
@@ -825,6 +852,7 @@ class GuestHistory:
         off_reported_utc: Its `NodeView.reported_utc` with that reading.
         back_s: Since when the kubelet of the boot that was fenced renews its lease again; infinity: it does
             not.
+        starts: Its latest starts.
     """
 
     run: Run | None = None
@@ -840,6 +868,7 @@ class GuestHistory:
     off_lease_version: int = 0
     off_reported_utc: str = ""
     back_s: float = float("inf")
+    starts: Starts = Starts()  # noqa: RUF009 - it is frozen
 
 
 @wire("guest witness incarnation renewed_utc renewals")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeAlias
 
+from fencer.core.crash_loop import in_crash_loop
 from fencer.core.model import FenceMark, Judged, Reason, Verdict
 from fencer.core.text import natural
 from fencer.ports.runtime import Sight
@@ -153,7 +154,8 @@ def of_node(judged: Judged, path: str) -> Case | None:
         opens_s = FAILING_S
     else:
         return None
-    guest, reason = notices.guest_name(judged), decision.reason.value
+    guest = notices.guest_name(judged)
+    reason = "" if in_crash_loop(decision) else decision.reason.value  # that changes with each boot
     opens_s = max(opens_s, OPENS_S[occasion])
     for_s = max(node.not_ready_s or 0.0, node.lease_age_s or 0.0)
     return Case(occasion, node.name, title, text, reason, guest, done, opens_s, for_s)
