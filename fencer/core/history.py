@@ -253,13 +253,12 @@ def remember(
     """
     history = before
     if node.boot_id != history.boot_id:
-        starts = with_boot(history.starts, now_s) if history.boot_id and node.boot_id else history.starts
         history = replace(
             history,
             boot_id=node.boot_id,
             boot_seen_s=now_s,
             renewals_at_boot=node.lease_renewals,
-            starts=starts,
+            starts=with_boot(history.starts, node.boot_id, now_s),
         )
     if evidence is not None and evidence.conclusive:
         history = _with_guest(history, node, evidence, now_s, apart_s)
@@ -324,7 +323,8 @@ def glimpse(before: GuestHistory, evidence: Evidence | None) -> GuestHistory:
     """
     if evidence is None or not evidence.conclusive or evidence.guest.key != before.guest:
         return before
-    before = replace(before, starts=with_reading(before, evidence))
+    starts = with_reading(before, evidence)
+    before = before if starts is before.starts else replace(before, starts=starts)
     runs, run = evidence.power_state is PowerState.RUNNING, before.run
     state = PowerState.STOPPED if evidence.gone else evidence.power_state
     if run is not None and (run.power_state, run.incarnation) != (state, evidence.incarnation):

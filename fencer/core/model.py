@@ -808,7 +808,7 @@ class StartSign(StrEnum):
     BOOT_ID = "boot_id"
 
 
-@wire("times guest incarnation read_s due")
+@wire("times guest incarnation read_s due boots")
 @dataclass(frozen=True, slots=True)
 class Starts:
     """The latest starts of a node's VM that this agent saw. Folded by `fencer.core.starts`.
@@ -819,6 +819,7 @@ class Starts:
         incarnation: In which run.
         read_s: When that reading began.
         due: Which sign of the newest start is still to come: it must not count as another start. None: none.
+        boots: The node's latest boot ids: none of them counts twice.
     """
 
     times: tuple[float, ...] = ()
@@ -826,6 +827,7 @@ class Starts:
     incarnation: str | None = None
     read_s: float = float("-inf")
     due: StartSign | None = None
+    boots: tuple[str, ...] = ()
 
 
 @wire(

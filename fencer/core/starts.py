@@ -26,13 +26,24 @@ STARTS_KEPT = 32
 """So many starts at most are remembered: a VM that lives for 20 s starts so often within `LOOP_S`."""
 
 
-def with_boot(starts: Starts, now_s: float) -> Starts:
-    """Take in that the Node shows another boot id than before.
+BOOTS_KEPT = 8
+"""So many boot ids are known again: a list that lags shows one of before, and then the newest once more."""
+
+
+def with_boot(starts: Starts, boot_id: str, now_s: float) -> Starts:
+    """Take in which boot id the Node shows.
 
     Args:
         starts: What was known.
+        boot_id: That boot id; empty: none.
         now_s: When that was read, by the agent's clock.
     """
+    if not boot_id or boot_id in starts.boots:
+        return starts
+    first = not starts.boots
+    starts = replace(starts, boots=(*starts.boots, boot_id)[-BOOTS_KEPT:])
+    if first:
+        return starts
     if starts.due is StartSign.BOOT_ID:
         return replace(starts, due=None)
     return _counted(starts, now_s, StartSign.RUN)
