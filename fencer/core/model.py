@@ -801,33 +801,27 @@ class Run:
         return max(0.0, self.last_s - max(self.since_s, self.free_since_s))
 
 
-class StartSign(StrEnum):
-    """What shows that a VM was started: its hypervisor reports another run, its kubelet another boot."""
-
-    RUN = "run"
-    BOOT_ID = "boot_id"
-
-
-@wire("times guest incarnation read_s due boots")
+@wire("runs boots guest incarnation read_s boot_ids")
 @dataclass(frozen=True, slots=True)
 class Starts:
     """The latest starts of a node's VM that this agent saw. Folded by `fencer.core.starts`.
 
     Attributes:
-        times: When each was first seen, by the agent's monotonic clock, oldest first.
+        runs: When its hypervisor was first seen to report another run, by the agent's monotonic clock, oldest
+            first.
+        boots: When its Node was first seen to show another boot id.
         guest: The VM as it was last read RUNNING, with its host; None: it was not.
         incarnation: In which run.
         read_s: When that reading began.
-        due: Which sign of the newest start is still to come: it must not count as another start. None: none.
-        boots: The node's latest boot ids: none of them counts twice.
+        boot_ids: The Node's latest boot ids: none of them counts twice.
     """
 
-    times: tuple[float, ...] = ()
+    runs: tuple[float, ...] = ()
+    boots: tuple[float, ...] = ()
     guest: GuestRef | None = None
     incarnation: str | None = None
     read_s: float = float("-inf")
-    due: StartSign | None = None
-    boots: tuple[str, ...] = ()
+    boot_ids: tuple[str, ...] = ()
 
 
 @wire(

@@ -1,14 +1,15 @@
-"""How often a VM was started lately: each start counts once, whichever sign of it comes first.
+"""How often a VM was started lately: by its hypervisor, and by its kubelet.
 
-A hypervisor reports another run, and seconds later the kubelet reports another boot id. A reset keeps the run
-and changes only the boot id; a live migration changes only the run.
+Each start is another run, and half a minute later another boot id. A reset keeps the run, a live migration
+the boot id, and a kubelet that does not come up reports none. So runs and boots are counted each on their own,
+and the larger number counts: one start never counts twice.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from fencer.core.model import Evidence, GuestHistory, PowerState, Starts, StartSign
+from fencer.core.model import Evidence, GuestHistory, PowerState, Starts
 
 LOOP_STARTS, LOOP_S = 4, 600.0
 """So many starts within so many seconds are a crash loop. It is over after as long without another start.
@@ -23,8 +24,7 @@ An assumption: a watchdog and `on_crash` start a VM again within seconds, HA and
 """
 
 STARTS_KEPT = 32
-"""So many starts at most are remembered: a VM that lives for 20 s starts so often within `LOOP_S`."""
-
+"""So many of each at most are remembered: a VM that lives for 20 s starts so often within `LOOP_S`."""
 
 BOOTS_KEPT = 8
 """So many boot ids are known again: a list that lags shows one of before, and then the newest once more."""
@@ -38,15 +38,10 @@ def with_boot(starts: Starts, boot_id: str, now_s: float) -> Starts:
         boot_id: That boot id; empty: none.
         now_s: When that was read, by the agent's clock.
     """
-    if not boot_id or boot_id in starts.boots:
+    if not boot_id or boot_id in starts.boot_ids:
         return starts
-    first = not starts.boots
-    starts = replace(starts, boots=(*starts.boots, boot_id)[-BOOTS_KEPT:])
-    if first:
-        return starts
-    if starts.due is StartSign.BOOT_ID:
-        return replace(starts, due=None)
-    return _counted(starts, now_s, StartSign.RUN)
+    boots = _counted(starts.boots, now_s) if starts.boot_ids else ()
+    return replace(starts, boots=boots, boot_ids=(*starts.boot_ids, boot_id)[-BOOTS_KEPT:])
 
 
 def with_reading(before: GuestHistory, evidence: Evidence) -> Starts:
@@ -65,17 +60,11 @@ def with_reading(before: GuestHistory, evidence: Evidence) -> Starts:
     now = replace(starts, guest=evidence.guest, incarnation=evidence.incarnation, read_s=at_s)
     if starts.guest != evidence.guest or None in {starts.incarnation, evidence.incarnation}:
         return now
-    if evidence.incarnation == starts.incarnation:
-        # The same run, read after the boot id has changed: that was a reset.
-        reset = starts.due is StartSign.RUN and at_s > starts.times[-1]
-        return replace(now, due=None) if reset else now
-    if starts.due is StartSign.RUN:
-        return replace(now, due=None)
-    if evidence.cold_start is False:
+    if evidence.incarnation == starts.incarnation or evidence.cold_start is False:
         return now
     if _stays_off(before, at_s):
-        now = replace(now, times=())
-    return _counted(now, at_s, StartSign.BOOT_ID)
+        return replace(now, runs=(at_s,), boots=())
+    return replace(now, runs=_counted(starts.runs, at_s))
 
 
 def loop_starts(history: GuestHistory, now_s: float) -> tuple[float, ...]:
@@ -85,17 +74,21 @@ def loop_starts(history: GuestHistory, now_s: float) -> tuple[float, ...]:
         history: What is known of the VM.
         now_s: The agent's clock.
     """
-    times = history.starts.times
+    starts = history.starts
+    if _stays_off(history, now_s):
+        return ()
+    return max((one for one in (starts.runs, starts.boots) if _loops(one, now_s)), key=len, default=())
+
+
+def _loops(times: tuple[float, ...], now_s: float) -> bool:
     pairs = zip(times, times[LOOP_STARTS - 1 :], strict=False)
     often = any(later_s - earlier_s <= LOOP_S for earlier_s, later_s in pairs)
-    over = not often or now_s - times[-1] >= LOOP_S or _stays_off(history, now_s)
-    return () if over else times
+    return often and now_s - times[-1] < LOOP_S
 
 
-def _counted(starts: Starts, at_s: float, due: StartSign) -> Starts:
-    calm = bool(starts.times) and at_s - starts.times[-1] >= LOOP_S
-    times = (at_s,) if calm else (*starts.times, at_s)[-STARTS_KEPT:]
-    return replace(starts, times=times, due=due)
+def _counted(times: tuple[float, ...], at_s: float) -> tuple[float, ...]:
+    calm = bool(times) and at_s - times[-1] >= LOOP_S
+    return (at_s,) if calm else (*times, at_s)[-STARTS_KEPT:]
 
 
 def _stays_off(history: GuestHistory, now_s: float) -> bool:

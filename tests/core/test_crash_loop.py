@@ -36,12 +36,12 @@ def test_a_healthy_node_between_two_crashes_is_in_alarm():
 
 
 def test_the_alarm_has_one_text_however_often_it_starts():
-    more = replace(LOOP, times=(*LOOP.times, NOW_S - 1.0))
+    more = replace(LOOP, runs=(*LOOP.runs, NOW_S - 1.0))
     texts = {decide(loops(history=replace(RUNS, starts=starts)), ARMED).actions for starts in (LOOP, more)}
     assert len(texts) == 1
 
 
-@pytest.mark.parametrize("starts", [Starts(), Starts(LOOP.times[:3])], ids=["none", "three"])
+@pytest.mark.parametrize("starts", [Starts(), Starts(LOOP.runs[:3])], ids=["none", "three"])
 def test_fewer_starts_are_none(starts):
     decision = decide(loops(history=replace(RUNS, starts=starts)), ARMED)
     assert not in_crash_loop(decision)
@@ -49,7 +49,7 @@ def test_fewer_starts_are_none(starts):
 
 
 def test_it_is_over_after_ten_minutes_in_one_boot():
-    later = tuple(time - LOOP_S for time in LOOP.times)
+    later = tuple(time - LOOP_S for time in LOOP.runs)
     assert not in_crash_loop(decide(loops(history=replace(RUNS, starts=Starts(later))), ARMED))
 
 

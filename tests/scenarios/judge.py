@@ -37,6 +37,8 @@ BEGINS = frozenset({What.START, What.RESUME, What.RESTORE, What.REVERT, What.REB
 IN_A_LOOP = re.compile("crash loop")
 SLACK_S = 30.0
 """So much later than it was a start may be seen: a close look, a late answer."""
+BOOT_S = 120.0
+"""So much later may its boot id be seen: by a kubelet that is slow, on a list that lags."""
 OF_A_LOOP = frozenset({What.CRASH, What.POWER_OFF, What.START})
 """What happens to a guest in a crash loop; and what happens to nobody else's readings …"""
 UNHINDERED = OF_A_LOOP | OF_PEOPLE | {What.NIC_OFF, What.NIC_ON, What.KUBELET_STOP, What.KUBELET_START}
@@ -210,7 +212,7 @@ def _wrong_about_loops(stage: Stage, events: list[StageEvent]) -> Iterator[str]:
             alarms.setdefault(event.node, []).append(event.t_s)
     for node, alarms_s in alarms.items():
         times = [at_s for at_s in stage.truth.starts_s.get(node, ()) if at_s <= alarms_s[0]]
-        if not _loops_since(times, LOOP_S + SLACK_S):
+        if not _loops_since(times, LOOP_S + BOOT_S):
             yield f"{node}: a false alarm of a crash loop"
     ends_s = stage.simulation.timeline.now_s() - SLACK_S
     for node, times in stage.truth.starts_s.items():
