@@ -133,6 +133,11 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     )
 
 
+def draws_loop(seed: int) -> bool:
+    """Whether a crash loop is drawn for a seed, unless blips are."""
+    return Random(f"{seed}, crash loop").random() < LOOPS_SHARE  # noqa: S311 - repeatable
+
+
 def _shape(chance: Random) -> Shape:
     working = tuple(f"k8s-{number}" for number in range(1, chance.choice(WORKING) + 1))
     idle = tuple(f"idle-{number}" for number in range(1, chance.choice(IDLE) + 1))
@@ -166,7 +171,7 @@ def _script(chance: Random, shape: Shape, seed: int) -> tuple[tuple[Fault, ...],
     [kind] = chance.choices(kinds, weights=[kind.weight for kind in kinds])
     if Random(f"{seed}, blips").random() < BLIPS_SHARE:  # noqa: S311 - repeatable
         kind = BLIPS
-    elif Random(f"{seed}, crash loop").random() < LOOPS_SHARE:  # noqa: S311 - repeatable
+    elif draws_loop(seed):
         kind = LOOPS
     script = list(kind.draw(chance, working, victim, began_s, back_s))
     script += [Fault(chance.uniform(10.0, 25.0), What.POWER_OFF, name) for name in shape.spare]

@@ -39,10 +39,22 @@ SLACK_S = 30.0
 """So much later than it was a start may be seen: a close look, a late answer."""
 BOOT_S = 120.0
 """So much later may its boot id be seen: by a kubelet that is slow, on a list that lags."""
-OF_A_LOOP = frozenset({What.CRASH, What.POWER_OFF, What.START})
-"""What happens to a guest in a crash loop; and what happens to nobody else's readings …"""
-UNHINDERED = OF_A_LOOP | OF_PEOPLE | {What.NIC_OFF, What.NIC_ON, What.KUBELET_STOP, What.KUBELET_START}
-"""… or does not hinder counting, either: fencer sees each start by its hypervisor, under every hold."""
+BLINDS = frozenset(
+    {
+        *(What.STALE, What.HEARSAY, What.TOO_LATE, What.HANG, What.UNREACHABLE, What.DENIED, What.NO_QUORUM),
+        *(What.ALL_STOPPED, What.FREEZE, What.HOST_OFF, What.HOST_CUT, What.API_DOWN),
+        *(What.LIE_UUID, What.REPLACE, What.DELETE_NODE),
+    }
+)
+"""What may keep fencer from seeing that a VM is started, whatever it happens to …"""
+CALM = frozenset(
+    {
+        *(What.CRASH, What.POWER_OFF, What.SHUTDOWN, What.REBOOT, What.START, What.PAUSE, What.RESUME),
+        *(What.NIC_OFF, What.NIC_ON, What.KUBELET_STOP, What.KUBELET_START, What.FORCE_DELETE_PODS),
+        *(What.CORDON_BY_HAND, What.UNCORDON_BY_HAND, What.UNSETTLED, *OF_PEOPLE),
+    }
+)
+"""… and what may happen to that VM, and does not."""
 
 OLD_MEMORY = re.compile("old memory|fenced wrongly|with the memory")
 """In the text of an alarm that memory from before a fence runs."""
@@ -228,14 +240,18 @@ def _loops_since(times: Sequence[float], within_s: float) -> list[float]:
 
 
 def _counts(stage: Stage, node: str) -> bool:
-    """Whether nothing keeps an agent from seeing each start: not one of several did on its own."""
+    """Whether nothing keeps an agent that watches from the beginning from seeing each start of a VM."""
     script = stage.scenario.script
     its = [fault for fault in script if fault.target == node]
-    starts = [fault.at_s for fault in its if fault.what is What.START]
-    deaths = [fault.at_s for fault in its if fault.what in {What.CRASH, What.POWER_OFF}]
+    starts = [fault.at_s for fault in its if fault.what in {What.START, What.REBOOT}]
+    deaths = [fault.at_s for fault in its if fault.what in {What.CRASH, What.POWER_OFF, What.SHUTDOWN}]
     off_s = [min((at_s for at_s in starts if at_s > death_s), default=death_s) - death_s for death_s in deaths]
     quick = max(off_s, default=0.0) < STAYS_OFF_S - SLACK_S
-    return quick and {fault.what for fault in script} <= UNHINDERED
+    hit = {fault.target for fault in script if fault.what in {What.AGENT_KILLED, What.AGENT_FROZEN}}
+    watchers = enumerate(stage.scenario.watchers, 1)
+    watched = any(not one.from_s and not one.knows and f"fencer-{at}" not in hit for at, one in watchers)
+    seen = not BLINDS & {fault.what for fault in script} and {fault.what for fault in its} <= CALM
+    return quick and watched and seen
 
 
 def _revenants(stage: Stage) -> list[str]:

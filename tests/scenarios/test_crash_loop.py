@@ -7,11 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.model import Reason
 from fencer.core.policy import Mode
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.scenario import ARMED, Scenario
 from fencer.simulation.stage import Stage
 from tests.scenarios.recipes import RECIPES, real_agent
+from tests.scenarios.ways.case import passes, row
+from tests.scenarios.ways.ends import healthy
+from tests.scenarios.ways.steps import in_a_loop, types
 
 VM, LOOP = "k8s-2", "crash loop"
 SECONDS = RECIPES["seconds"]
@@ -140,6 +144,36 @@ class TestWhatAPersonCanSet:
     def test_when_it_is_fenced(self, every_s, off_s, policy, fenced):
         found = done(loop(6, every_s, off_s), policy, lasts_s=700.0)
         assert ("TaintNode" in found, LOOP in found) == (fenced, True)
+
+    @pytest.mark.parametrize(
+        ("typed", "code", "pods"),
+        [
+            (("drain", VM), 0, 0),
+            (("shutdown", VM), 0, 0),
+            (("fence", VM, "--stop-guest"), 1, 4),
+        ],
+        ids=["drain", "shutdown", "fence --stop-guest"],
+    )
+    def test_what_a_person_types(self, typed, code, pods):
+        case = row(Reason.NODE_HEALTHY, (in_a_loop,), passes("", to=healthy)).reached()
+        types(*typed, code=code)(case)
+        case.watched(100.0)
+        assert len(self.pods(case)) == pods
+        assert not case.api_node.out_of_service
+        assert case.whole
+
+    def test_a_cordon_leaves_the_pods_where_they_are(self):
+        case = row(Reason.NODE_HEALTHY, (in_a_loop,), passes("", to=healthy)).reached()
+        before = self.pods(case)
+        case.breaks(What.CORDON_BY_HAND, VM)
+        case.watched(100.0)
+        assert before
+        assert self.pods(case) == before
+
+    @staticmethod
+    def pods(case):
+        """Those that a drain would move."""
+        return sorted(pod.name for pod in case.simulation.api.pods_on(VM))
 
     def test_once_nothing_starts_it_again_it_is_fenced(self):
         found = done(loop(6)[:-1], lasts_s=400.0)
