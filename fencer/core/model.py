@@ -864,7 +864,7 @@ class GuestHistory:
     off_lease_version: int = 0
     off_reported_utc: str = ""
     back_s: float = float("inf")
-    starts: Starts = Starts()  # noqa: RUF009 - it is frozen
+    starts: Starts = Starts()
 
 
 @wire("guest witness incarnation renewed_utc renewals")

@@ -1,8 +1,8 @@
 """How often a VM was started lately: by its hypervisor, and by its kubelet.
 
 Each start is another run, and half a minute later another boot id. A reset keeps the run, a live migration
-the boot id, and a kubelet that does not come up reports none. So runs and boots are counted each on their own,
-and the larger number counts: one start never counts twice.
+the boot id, and a kubelet that does not come up reports none. So runs and boots are counted each on their
+own, and the larger number counts: one start never counts twice.
 """
 
 from __future__ import annotations

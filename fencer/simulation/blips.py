@@ -72,9 +72,7 @@ def blips(chance: Random, shape: Shape, victim: str, began_s: float, back_s: flo
     return script
 
 
-def crash_loop(
-    chance: Random, _shape: Shape, victim: str, began_s: float, _back_s: float
-) -> Sequence[Fault]:
+def crash_loop(chance: Random, _shape: Shape, victim: str, began_s: float, _back_s: float) -> Sequence[Fault]:
     """A guest dies again and again soon after it was started; in the end it runs, or stays down."""
     period_s, times = chance.uniform(*LIVES_S), chance.randint(*LOOPS)
     off_s = chance.choice((REBOOT_S, 5.0, 15.0, period_s / 2)) * chance.uniform(0.7, 1.0)

@@ -230,10 +230,9 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
     """
     decision, node, guest = judged.decision, judged.observation.node, judged.decision.guest
     evidence = judged.observation.evidence
-    if in_crash_loop(decision) and decision.verdict is Verdict.HEALTHY:
-        yield f"What would change this: {age(LOOP_S)} without another start."
-        return
-    yield f"What would change this: {printable(change(decision))}."
+    loops = in_crash_loop(decision) and decision.verdict is Verdict.HEALTHY
+    wanted = f"{age(LOOP_S)} without another start" if loops else change(decision)
+    yield f"What would change this: {printable(wanted)}."
     if word_over(judged.observation):
         yield (
             f"Your word that the guest is off counts for {age(WORD_LASTS_S)}. That time is over: give it "

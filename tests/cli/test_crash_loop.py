@@ -1,4 +1,4 @@
-"""A crash loop in `status`, `explain` and `history`: one look sees none of it, the agent that watches says so."""
+"""A crash loop in `status`, `explain` and `history`: one look sees none of it, the agent that watches does."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def test_status_shows_the_node_in_alarm_between_two_crashes(lab):
     assert "in alarm" in row
     data = json.loads(lab.run("status", "-o", "json").output)
     assert data["summary"]["in_alarm"] == 1
-    assert [one["node"] for one in data["nodes"]][0] == VM, "what needs a person comes first"
+    assert data["nodes"][0]["node"] == VM, "what needs a person comes first"
     assert data["agents"][0]["loops"] == [VM]
 
 

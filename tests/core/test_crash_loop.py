@@ -6,7 +6,17 @@ import pytest
 
 from fencer.core.crash_loop import IN_A_LOOP, in_crash_loop, is_loop_alarm
 from fencer.core.decide import decide
-from fencer.core.model import Alarm, Binding, Fleet, GuestHistory, Intent, Outcome, PowerState, Starts, Verdict
+from fencer.core.model import (
+    Alarm,
+    Binding,
+    Fleet,
+    GuestHistory,
+    Intent,
+    Outcome,
+    PowerState,
+    Starts,
+    Verdict,
+)
 from fencer.core.policy import Mode
 from fencer.core.starts import LOOP_S
 from tests.core.build import ARMED, BOOT, GUEST, NOW_S, evidence, node, observation, run

@@ -245,7 +245,9 @@ def _counts(stage: Stage, node: str) -> bool:
     its = [fault for fault in script if fault.target == node]
     starts = [fault.at_s for fault in its if fault.what in {What.START, What.REBOOT}]
     deaths = [fault.at_s for fault in its if fault.what in {What.CRASH, What.POWER_OFF, What.SHUTDOWN}]
-    off_s = [min((at_s for at_s in starts if at_s > death_s), default=death_s) - death_s for death_s in deaths]
+    off_s = [
+        min((at_s for at_s in starts if at_s > death_s), default=death_s) - death_s for death_s in deaths
+    ]
     quick = max(off_s, default=0.0) < STAYS_OFF_S - SLACK_S
     hit = {fault.target for fault in script if fault.what in {What.AGENT_KILLED, What.AGENT_FROZEN}}
     watchers = enumerate(stage.scenario.watchers, 1)

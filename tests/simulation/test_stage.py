@@ -39,8 +39,8 @@ def test_every_promised_scenario_is_there():
     """The names are what people type, and what documents point to."""
     assert set(SCENARIOS) == {
         *("vm-stopped", "vm-paused", "vm-destroyed", "vm-deleted", "panicked-guest", "two-node-cluster"),
-        *("nic-off", "kubelet-stopped", "vm-reboots", "crash-loop", "saved-guest", "live-migration", "storage-stall"),
-        *("brake", "frozen-endpoint"),
+        *("nic-off", "kubelet-stopped", "vm-reboots", "saved-guest", "live-migration", "storage-stall"),
+        *("brake", "frozen-endpoint", "crash-loop"),
         *("hypervisor-api-down", "hypervisor-lies", "all-nodes-silent", "cloned-uuid"),
         *("drain", "shutdown", "plan"),
         *("ha", "ha-recovery", "host-down", "backup-stop-mode", "qm-reboot", "config-moved-by-hand"),

@@ -9,9 +9,9 @@ from typing import Any
 
 from fencer.core import annotations
 from fencer.core.consent import HANDED_OVER
+from fencer.core.crash_loop import in_crash_loop
 from fencer.core.decide import decide
 from fencer.core.kept import Kept
-from fencer.core.crash_loop import in_crash_loop
 from fencer.core.model import FenceMark, Intent, Judged, PowerState, Reason, Taint, Verdict, Word
 from fencer.core.pause import PauseNote, write
 from fencer.core.requests import Strategy

@@ -41,8 +41,8 @@ ROWS = [
         (in_a_loop,),
         way("`fencer drain k8s-2` moves its pods away", do=[types("drain", "k8s-2")], to=recovered),
         way(
-            "Or switch off what starts the VM again (HA, a watchdog, `on_crash`): fencer fences the node once "
-            "the VM stays off",
+            "Or switch off what starts the VM again (HA, a watchdog, `on_crash`): fencer fences the node "
+            "once the VM stays off",
             do=[out_of_the_loop(What.POWER_OFF)],
             to=fenced,
         ),
