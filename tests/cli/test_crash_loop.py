@@ -1,4 +1,4 @@
-"""A crash loop in `status`, `explain` and `history`: one look sees none of it, the agent that watches does."""
+"""A crash loop in `status`, `explain` and `history`: one look sees none of it, an agent that watches does."""
 
 import json
 import re

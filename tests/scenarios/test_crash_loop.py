@@ -1,4 +1,4 @@
-"""A VM that dies soon after each boot, and is started again: one alarm while that lasts; what a person can set.
+"""A VM that dies soon after each boot, and is started again: one alarm meanwhile, and what a person can set.
 
 The table in docs/design.md, M6, is what `TestWhatAPersonCanSet` measures.
 """
