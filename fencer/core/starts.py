@@ -11,11 +11,14 @@ from dataclasses import replace
 
 from fencer.core.model import Evidence, GuestHistory, PowerState, Starts
 
-LOOP_STARTS, LOOP_S = 4, 600.0
-"""So many starts within so many seconds are a crash loop. It is over after as long without another start.
+LOOP_STARTS = 4
+"""So many starts within `LOOP_S` are a crash loop.
 
 A kernel update takes two reboots; a drill, a backup in stop mode and a planned stop one start, a revert two.
 """
+
+LOOP_S = 600.0
+"""Also for so long without another start until a crash loop is over."""
 
 STAYS_OFF_S = 120.0
 """What is off for so long is not started again by itself: its node falls silent, and is fenced.
