@@ -108,11 +108,11 @@ class Evidence:
         self._loaded()
         with connected(self.wiring, self.path) as parts:
             view = showing.View(self.wiring, parts, EVERY_NODE)
-            seen = view.look()
-            nodes = problems_first(list(seen.judged.values()))
-            data = self.sieve.data(showing.data(parts, seen, nodes, call_roll(parts)))
+            seen, called = view.look(), call_roll(parts)
+            nodes = problems_first([called.with_loop(one) for one in seen.judged.values()])
+            data = self.sieve.data(showing.data(parts, seen, nodes, called))
             return (
-                self.sieve.text(_printed(lambda: view.write(seen, nodes))),
+                self.sieve.text(_printed(lambda: view.write(seen, nodes, called))),
                 _printed(lambda: emit(data, "json")),
                 self.sieve.text(_printed(lambda: self._explain(parts, seen, nodes))),
             )

@@ -12,7 +12,7 @@ from fencer.cli.judged import as_data, locally
 from fencer.cli.options import config_option, output_option
 from fencer.cli.output import emit
 from fencer.cli.render import BAD, FAINT, GOOD, Cell, clean, paragraph, say, sign, table
-from fencer.cli.roll_call import call_roll
+from fencer.cli.roll_call import RollCall, call_roll
 from fencer.cli.wire import Parts, Quiet, Wiring, connected, no_such_node
 from fencer.core.holds import HOLDS
 from fencer.core.model import Check, FenceMark, Judged, Outcome, Reason, Verdict
@@ -54,13 +54,14 @@ def explain(wiring: Wiring, node: str, path: Path, form: str) -> None:
         onlooker = Onlooker(parts.world(Quiet()), parts.policy, parts.rules)
         with no_such_node(), parts.asking():
             seen = onlooker.look(node)
-        judged, errors = seen.judged[node], seen.scene.errors
+        called, errors = call_roll(parts), seen.scene.errors
+        judged = called.with_loop(seen.judged[node])
         asked = [request for request in seen.scene.requests if request.node == node]
         if form == "text":
             for line in story(parts, locally(judged, wiring.wall().tzinfo), errors, asked):
                 say(line)
             if judged.decision.verdict is not Verdict.HEALTHY:
-                for line in _unguarded(parts, judged):
+                for line in _unguarded(parts, judged, called):
                     say(line)
         else:
             checks = [dump_by_keys(check) for check in judged.decision.checks]
@@ -101,9 +102,8 @@ def story(
         yield from paragraph(UNSEEN.format(node=clean(node.name)))
 
 
-def _unguarded(parts: Parts, judged: Judged) -> Iterator[str]:
+def _unguarded(parts: Parts, judged: Judged, roll: RollCall) -> Iterator[str]:
     """Say that nobody acts on any of this, where that is so although the configuration is armed."""
-    roll = call_roll(parts)
     if parts.policy.mode is Mode.OBSERVE or roll.unknown or roll.agents.there(roll.utc):
         return
     verb = "fence" if fenced_age(judged.observation) is None else "unfence"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -11,8 +11,11 @@ import click
 from fencer.cli.render import BAD, DOUBTFUL, GOOD, clean, paragraph
 from fencer.cli.wire import Parts
 from fencer.core.agents import AgentRecord, Agents, differing, read_agents
+from fencer.core.crash_loop import with_loop
 from fencer.core.election import CLUSTER_LEASE
+from fencer.core.model import Judged
 from fencer.core.policy import Mode
+from fencer.core.text import printable
 from fencer.core.times import apart_s, earlier
 from fencer.errors import ClusterDenied, ClusterNotFound, FencerError
 from fencer.runtime.world import API
@@ -50,6 +53,14 @@ class RollCall:
         for text in oddities(self.agents, self.utc):
             yield from _styled(text, DOUBTFUL)
 
+    def with_loop(self, judged: Judged) -> Judged:
+        """Return a judged node with the alarm of a crash loop, if an agent sees one: one look cannot (M6)."""
+        by = self.agents.sees_loop(judged.observation.node.name, self.utc)
+        if not by:
+            return judged
+        seen = f"{printable(by)} sees it started again and again"
+        return replace(judged, decision=with_loop(judged.decision, judged.observation.node.name, seen))
+
     def data(self) -> dict[str, Any]:
         """Return it for programs."""
         there = self.agents.there(self.utc)
@@ -73,6 +84,7 @@ class RollCall:
             "there": agent.is_there(self.utc),
             "holds": list(agent.holds),
             "knows": list(agent.knows),
+            "loops": list(agent.loops),
         }
 
 

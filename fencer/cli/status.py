@@ -154,8 +154,9 @@ class View:
             ClusterError: the cluster could not be read.
         """
         seen = self.look()
-        judged = self._selected(seen)
-        self.write(seen, problems_first(judged))
+        called = call_roll(self._parts)
+        judged = [called.with_loop(one) for one in self._selected(seen)]
+        self.write(seen, problems_first(judged), called)
         silent = {name for item in judged for name in silent_endpoints(item.observation)}
         return not (silent if self._asked.selects else seen.scene.errors)
 
@@ -190,14 +191,15 @@ class View:
         except ClusterProtocol as error:
             raise ConfigError(f"--selector {selector}: {error}") from error
 
-    def write(self, seen: Pass, judged: Sequence[Judged]) -> None:
+    def write(self, seen: Pass, judged: Sequence[Judged], called: RollCall) -> None:
         """Write what was seen, in the form that was asked for.
 
         Args:
             seen: By one look.
             judged: The nodes to show, in this order.
+            called: Which agents are there.
         """
-        parts, asked, called = self._parts, self._asked, call_roll(self._parts)
+        parts, asked = self._parts, self._asked
         if asked.form in {"json", "yaml"}:
             emit(data(parts, seen, judged, called), asked.form)
             return

@@ -10,7 +10,7 @@ import hmac
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fencer.core.policy import Mode, Policy
@@ -52,6 +52,7 @@ class AgentRecord:
         passed_utc: When its last pass looked at the cluster, by the API server's clock.
         holds: The hypervisors whose Leases it holds, as its configuration calls them.
         knows: All hypervisors that its configuration has.
+        loops: Nodes whose VMs it sees in a crash loop: a command that looks once cannot see that.
     """
 
     by: str
@@ -62,6 +63,7 @@ class AgentRecord:
     passed_utc: str
     holds: tuple[str, ...] = ()
     knows: tuple[str, ...] = ()
+    loops: tuple[str, ...] = ()
 
     def passed_ago_s(self, utc: str) -> float:
         """Return how long ago its last pass was.
@@ -99,6 +101,15 @@ class Agents:
             utc: The API server's clock.
         """
         return tuple(agent for agent in self.agents if agent.is_there(utc))
+
+    def sees_loop(self, node: str, utc: str) -> str:
+        """Return which agent sees a node's VM in a crash loop (M6); empty: none that is there.
+
+        Args:
+            node: Its name.
+            utc: The API server's clock.
+        """
+        return next((agent.by for agent in self.there(utc) if node in agent.loops), "")
 
 
 def read_agents(notes: Mapping[str, str]) -> Agents:
@@ -190,13 +201,18 @@ def _counts(text: str, utc: str) -> bool:
 
 def _text(agent: AgentRecord) -> str:
     """Return a record as text; of many names as many as there is room for."""
-    knows, holds = agent.knows, agent.holds
-    while len(text := _json(agent, holds, knows)) > LONGEST and (knows or holds):
-        knows, holds = (knows[: len(knows) // 2], holds) if knows else ((), holds[: len(holds) // 2])
+    while len(text := _json(agent)) > LONGEST and (agent.knows or agent.holds or agent.loops):
+        if agent.knows:
+            agent = replace(agent, knows=agent.knows[: len(agent.knows) // 2])
+        elif agent.holds:
+            agent = replace(agent, holds=agent.holds[: len(agent.holds) // 2])
+        else:
+            agent = replace(agent, loops=agent.loops[: len(agent.loops) // 2])
     return text
 
 
-def _json(agent: AgentRecord, holds: Sequence[str], knows: Sequence[str]) -> str:
+def _json(agent: AgentRecord) -> str:
+    loops = {"loops": list(agent.loops)} if agent.loops else {}
     data = {
         "schema": SCHEMA,
         "by": agent.by[:_WORD_LENGTH],
@@ -204,8 +220,9 @@ def _json(agent: AgentRecord, holds: Sequence[str], knows: Sequence[str]) -> str
         "mode": agent.mode.value,
         "policy": agent.policy,
         "passed": agent.passed_utc,
-        "holds": list(holds),
-        "knows": list(knows),
+        "holds": list(agent.holds),
+        "knows": list(agent.knows),
+        **loops,
     }
     return json.dumps(data, separators=(",", ":"), sort_keys=True)
 
@@ -223,7 +240,7 @@ def _read(key: str, text: str) -> AgentRecord:
     passed_utc = _word(data["passed"])
     if parse_utc(passed_utc) == parse_utc(""):
         raise ValueError(f"{passed_utc!r} is no time")
-    names = _names(data["holds"]), _names(data["knows"])
+    names = _names(data["holds"]), _names(data["knows"]), _names(data.get("loops", []))
     return AgentRecord(by, instance, version, Mode(data["mode"]), policy, passed_utc, *names)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencer.core import consent, fleet
+from fencer.core.crash_loop import with_loop_alarm
 from fencer.core.fence import heard
 from fencer.core.holds import allowed
 from fencer.core.identity import untold
@@ -65,6 +66,8 @@ def decide(observation: Observation, policy: Policy) -> Decision:
     """
     learned = learn(observation, policy)
     decision = _judged(spoken_for(observation, policy), policy)
+    if observation.intent is Intent.WATCH:  # a command has seen no start
+        decision = with_loop_alarm(observation, decision)
     return replace(decision, actions=(*learned.notes, *decision.actions), look=learned.look)
 
 

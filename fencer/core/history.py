@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from fencer.core.model import Evidence, GuestHistory, Heard, NodeView, PowerState, Run
 from fencer.core.policy import Policy
+from fencer.core.starts import with_boot, with_reading
 
 LEASE_DURATION_S = 40.0
 """A kubelet whose lease is younger is alive.
@@ -253,7 +254,11 @@ def remember(
     history = before
     if node.boot_id != history.boot_id:
         history = replace(
-            history, boot_id=node.boot_id, boot_seen_s=now_s, renewals_at_boot=node.lease_renewals
+            history,
+            boot_id=node.boot_id,
+            boot_seen_s=now_s,
+            renewals_at_boot=node.lease_renewals,
+            starts=with_boot(history.starts, node.boot_id, now_s),
         )
     if evidence is not None and evidence.conclusive:
         history = _with_guest(history, node, evidence, now_s, apart_s)
@@ -276,6 +281,7 @@ def _with_guest(
     history: GuestHistory, node: NodeView, evidence: Evidence, now_s: float, apart_s: float
 ) -> GuestHistory:
     """Take in a conclusive reading."""
+    history = replace(history, starts=with_reading(history, evidence))
     if evidence.guest.key != history.guest:
         history = replace(
             history,
@@ -317,6 +323,8 @@ def glimpse(before: GuestHistory, evidence: Evidence | None) -> GuestHistory:
     """
     if evidence is None or not evidence.conclusive or evidence.guest.key != before.guest:
         return before
+    starts = with_reading(before, evidence)
+    before = before if starts is before.starts else replace(before, starts=starts)
     runs, run = evidence.power_state is PowerState.RUNNING, before.run
     state = PowerState.STOPPED if evidence.gone else evidence.power_state
     if run is not None and (run.power_state, run.incarnation) != (state, evidence.incarnation):

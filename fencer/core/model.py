@@ -811,9 +811,32 @@ class Run:
         return max(0.0, self.last_s - max(self.since_s, self.free_since_s))
 
 
+@wire("runs boots guest incarnation read_s boot_ids")
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """The latest starts of a node's VM that this agent saw. Folded by `fencer.core.starts`.
+
+    Attributes:
+        runs: When its hypervisor was first seen to report another run, by the agent's monotonic clock, oldest
+            first.
+        boots: When its Node was first seen to show another boot id.
+        guest: The VM as it was last read RUNNING, with its host; None: it was not.
+        incarnation: In which run.
+        read_s: When that reading began.
+        boot_ids: The Node's latest boot ids: none of them counts twice.
+    """
+
+    runs: tuple[float, ...] = ()
+    boots: tuple[float, ...] = ()
+    guest: GuestRef | None = None
+    incarnation: str | None = None
+    read_s: float = float("-inf")
+    boot_ids: tuple[str, ...] = ()
+
+
 @wire(
     "run running_seen boot_id boot_seen_s renewals_at_boot guest proven ran_as heard off_s off_lease_version "
-    "off_reported_utc back_s"
+    "off_reported_utc back_s starts"
 )
 @dataclass(frozen=True, slots=True)
 class GuestHistory:
@@ -835,6 +858,7 @@ class GuestHistory:
         off_reported_utc: Its `NodeView.reported_utc` with that reading.
         back_s: Since when the kubelet of the boot that was fenced renews its lease again; infinity: it does
             not.
+        starts: Its latest starts.
     """
 
     run: Run | None = None
@@ -850,6 +874,7 @@ class GuestHistory:
     off_lease_version: int = 0
     off_reported_utc: str = ""
     back_s: float = float("inf")
+    starts: Starts = Starts()
 
 
 @wire("guest witness incarnation renewed_utc renewals")

@@ -142,7 +142,8 @@ class Book:
                 return None
             self._note_opening(case, now_s)
             return self._tell(ident, one, now_s, at)
-        if case.done and not one.told.done:
+        worse = case.occasion is Occasion.ALARM and case.reason and not one.told.reason  # than a crash loop
+        if worse or (case.done and not one.told.done):
             return self._tell(ident, one, now_s, at)
         if case.occasion is Occasion.BLIND and now_s - one.loud_s >= self.remind_s:
             one.case = replace(case, title=notices.still(case.title, now_s - one.began_s))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeAlias
 
+from fencer.core.crash_loop import in_crash_loop
 from fencer.core.model import FenceMark, Judged, Reason, Verdict
 from fencer.core.text import natural
 from fencer.ports.runtime import Sight
@@ -136,7 +137,8 @@ def without_api(why: str) -> Look:
 def of_node(judged: Judged, path: str) -> Case | None:
     """Return what a node is a case of; None: of nothing that people are told of."""
     node, decision, what = judged.observation.node, judged.decision, condition(judged)
-    opens_s, done = 0.0, decision.reason is Reason.PODS_CLEARED
+    loops = in_crash_loop(decision)  # told once: what comes and goes with each boot is no news
+    opens_s, done = 0.0, decision.reason is Reason.PODS_CLEARED and not loops
     if what is Condition.ALARM:
         occasion, (title, text) = Occasion.ALARM, notices.alarm(judged, path)
     elif what is Condition.FENCED:
@@ -153,7 +155,8 @@ def of_node(judged: Judged, path: str) -> Case | None:
         opens_s = FAILING_S
     else:
         return None
-    guest, reason = notices.guest_name(judged), decision.reason.value
+    guest = notices.guest_name(judged)
+    reason = "" if loops else decision.reason.value
     opens_s = max(opens_s, OPENS_S[occasion])
     for_s = max(node.not_ready_s or 0.0, node.lease_age_s or 0.0)
     return Case(occasion, node.name, title, text, reason, guest, done, opens_s, for_s)

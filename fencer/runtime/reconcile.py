@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
+from fencer.core.crash_loop import in_crash_loop, is_loop_alarm
 from fencer.core.decide import decide
 from fencer.core.done import Done, Happened
 from fencer.core.foreseen import waits_for_others
@@ -468,11 +469,12 @@ class Agent:
             action
             for action in decision.actions
             if type(action) not in refused
-            and not (isinstance(action, Alarm) and self._is_raised(observation.incident, action))
+            and not (isinstance(action, Alarm) and self._is_raised(observation, action))
         ]
 
-    def _is_raised(self, incident: str, alarm: Alarm) -> bool:
+    def _is_raised(self, seen: Observation, alarm: Alarm) -> bool:
         """Whether an alarm was raised in this incident, or what it says is known by another one."""
+        incident = _incident_of(seen, alarm)
         raised = [one for which, one in self._alarmed if which == incident]
         return alarm in raised or repeats(alarm, raised)
 
@@ -497,7 +499,7 @@ class Agent:
     ) -> Done:
         self._tell(observation, decision)
         if isinstance(action, Alarm):  # news, whatever its verdict and reason (A8)
-            self._alarmed.add((observation.incident, action))
+            self._alarmed.add((_incident_of(observation, action), action))
             self._record(observation, decision)
         done = self.executor.carry_out(observation, action, counts)
         self._world.reporter.acted(observation.node, action, done)
@@ -527,6 +529,8 @@ class Agent:
         raised = recorded is not None and _raises_alarm(recorded[1])
         if raised and decision.verdict is Verdict.HEALTHY and not _raises_alarm(decision):
             self._record(seen, decision)
+        if not in_crash_loop(decision):
+            self._alarmed -= {one for one in self._alarmed if one[0] == seen.node.uid}
 
     def _signed(self, observation: Observation) -> Observation:
         """Add the incident under which an action would be recorded, and its author."""
@@ -552,6 +556,11 @@ class Agent:
 
 def _raises_alarm(decision: Decision) -> bool:
     return any(isinstance(action, Alarm) for action in decision.actions)
+
+
+def _incident_of(seen: Observation, alarm: Alarm) -> str:
+    """Return the incident in which an alarm is raised once: a crash loop is one, over all of its boots."""
+    return seen.node.uid if is_loop_alarm(alarm) else seen.incident
 
 
 def _looks_again(done: Done) -> bool:

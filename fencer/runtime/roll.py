@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fencer.core.agents import WRITE_S, AgentRecord, policy_hash, without, written
+from fencer.core.crash_loop import in_crash_loop
 from fencer.core.election import CLUSTER_LEASE
 from fencer.core.policy import Policy
 from fencer.errors import ClusterConflict, ClusterError
@@ -41,7 +42,9 @@ class Roll:
     def passed(self, seen: Sight) -> None:
         """See `fencer.ports.Viewer.passed`."""
         holds = tuple(name for name, tenure in seen.tenures.items() if tenure.holds(seen.at_s))
-        self._mine = replace(self._blank, passed_utc=seen.utc, holds=holds, knows=tuple(seen.endpoints))
+        loops = tuple(name for name, judged in seen.judged.items() if in_crash_loop(judged.decision))
+        knows = tuple(seen.endpoints)
+        self._mine = replace(self._blank, passed_utc=seen.utc, holds=holds, knows=knows, loops=loops)
 
     def failed(self, why: str) -> None:
         """See `fencer.ports.Viewer.failed`: what is written grows old by itself."""

@@ -7,10 +7,12 @@ those of `incidents`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import TypeAlias
 
 from fencer.simulation.assembly import Shape
+from fencer.simulation.datacenter import REBOOT_S
 from fencer.simulation.deceptions import CALLS_A_LOOK
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import BLIP_S, CUT_OFF, FOR_SURE
@@ -24,6 +26,11 @@ WELL_S = (2.5, 9.0)
 SILENT_S = (1.0, 90.0)
 HEARD_S = (3.0, 40.0)
 """For so long a node's heartbeats stop, and go on again: it may be Ready or not, renewed lately or not."""
+
+LIVES_S = (20.0, 120.0)
+"""From one start to the next, in a crash loop."""
+LOOPS = (2, 9)
+"""So many starts: some are too few for one."""
 
 GUEST: Mapping[What, What] = {
     What.LIE_STOPPED: What.TRUTHFUL,
@@ -63,6 +70,18 @@ def blips(chance: Random, shape: Shape, victim: str, began_s: float, back_s: flo
         up = What.RESUME if end is What.PAUSE else What.START
         script += [Fault(over_s, end, victim), Fault(until_s, up, victim)]
     return script
+
+
+def crash_loop(chance: Random, _shape: Shape, victim: str, began_s: float, _back_s: float) -> Sequence[Fault]:
+    """A guest dies again and again soon after it was started; in the end it runs, or stays down."""
+    period_s, times = chance.uniform(*LIVES_S), chance.randint(*LOOPS)
+    off_s = chance.choice((REBOOT_S, 5.0, 15.0, period_s / 2)) * chance.uniform(0.7, 1.0)
+    script, at_s = list[Fault](), began_s
+    for _ in range(times):
+        script += [Fault(at_s, chance.choice(FOR_SURE), victim), Fault(at_s + off_s, What.START, victim)]
+        at_s += period_s * chance.uniform(0.9, 1.1)
+    script[0] = replace(script[0], death=True)
+    return script[:-1] if chance.random() < 0.3 else script  # noqa: PLR2004 - so many
 
 
 def _again(

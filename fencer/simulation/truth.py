@@ -103,6 +103,10 @@ class Truth:
         """Node that was ever tainted → the boots that its VMs had by then."""
         self.memory_back_s: dict[str, float] = {}
         """Node → when a boot from before its fence first ran under it, or after it."""
+        self.starts_s: dict[str, list[float]] = {}
+        """Node → when a run of its VM began, by the story's time."""
+        self._runs: dict[str, int] = {}
+        """Guest → its newest run that is counted there."""
         self._record: dict[str, frozenset[str]] = {}
         """Node that an agent tainted → UIDs of its pods and attachments at that time."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
@@ -396,6 +400,9 @@ class Truth:
 
     def _note_power(self, guest: Guest) -> None:
         alive = guest.power in self._alive
+        if guest.power is PowerState.RUNNING and self._runs.get(guest.name, 1) != guest.starts:
+            self._runs[guest.name] = guest.starts
+            self.starts_s.setdefault(guest.node, []).append(self._simulation.timeline.now_s())
         if guest.power is not PowerState.RUNNING:
             self._runs_since_s.pop(guest.name, None)
         else:

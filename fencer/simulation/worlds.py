@@ -16,7 +16,7 @@ from fencer.core.policy import Policy
 from fencer.core.requests import Strategy
 from fencer.simulation import deceptions, incidents
 from fencer.simulation.assembly import Shape
-from fencer.simulation.blips import blips
+from fencer.simulation.blips import blips, crash_loop
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
 from fencer.simulation.requests import HealthCheck
@@ -70,6 +70,9 @@ KINDS: tuple[Kind, ...] = (
 BLIPS = Kind(blips, 0, comes_back=True)
 """Instead of another kind in so many worlds, by a chance of their own: each other seed keeps its world."""
 BLIPS_SHARE = 0.2
+LOOPS = Kind(crash_loop, 0, comes_back=True)
+"""The same of a crash loop, by another chance."""
+LOOPS_SHARE = 0.08
 CHECKED_SHARE = 0.25
 """In so many worlds another controller asks for sick nodes, sooner or later, patient or not."""
 DISK_SHARE = 0.1
@@ -140,6 +143,11 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     )
 
 
+def draws_loop(seed: int) -> bool:
+    """Whether a crash loop is drawn for a seed, unless blips are."""
+    return Random(f"{seed}, crash loop").random() < LOOPS_SHARE  # noqa: S311 - repeatable
+
+
 def _shape(chance: Random) -> Shape:
     working = tuple(f"k8s-{number}" for number in range(1, chance.choice(WORKING) + 1))
     idle = tuple(f"idle-{number}" for number in range(1, chance.choice(IDLE) + 1))
@@ -173,6 +181,8 @@ def _script(chance: Random, shape: Shape, seed: int) -> tuple[tuple[Fault, ...],
     [kind] = chance.choices(kinds, weights=[kind.weight for kind in kinds])
     if Random(f"{seed}, blips").random() < BLIPS_SHARE:  # noqa: S311 - repeatable
         kind = BLIPS
+    elif draws_loop(seed):
+        kind = LOOPS
     script = list(kind.draw(chance, working, victim, began_s, back_s))
     script += [Fault(chance.uniform(10.0, 25.0), What.POWER_OFF, name) for name in shape.spare]
     if kind.needs_witness:

@@ -43,7 +43,7 @@ class Condition(StrEnum):
 
 
 WHEN: dict[Condition, str] = {
-    Condition.ALARM: "Look now: old memory is back under a fence, for example.",
+    Condition.ALARM: "Look now: old memory is back under a fence, for example, or a VM is in a crash loop.",
     Condition.REFUSED: "The verdict.",
     Condition.UNPROTECTED: "The node is healthy, but fencer could not fence it if it died.",
     Condition.BLIND: "The node is healthy, but fencer can't see its VM.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fencer.core.annotations import EXCLUDE_LABEL
+from fencer.core.crash_loop import in_crash_loop, loop_alarms
 from fencer.core.identity import still_bound
 from fencer.core.model import (
     OUT_OF_SERVICE,
@@ -21,6 +22,7 @@ from fencer.core.model import (
     Reason,
     Verdict,
 )
+from fencer.core.starts import LOOP_S
 from fencer.core.text import age, printable, unticked
 from fencer.core.word import WORD_LASTS_S, word_over
 from fencer.wording.foresight import NEVER_WRITTEN
@@ -204,6 +206,7 @@ def what_helps(judged: Judged, path: str) -> Iterator[str]:
         path: Where the configuration is.
     """
     decision, name = judged.decision, unticked(judged.observation.node.name)
+    yield from (f"{printable(one.text)}." for one in loop_alarms(decision))
     fenced = fenced_age(judged.observation) is not None
     if decision.reason is Reason.MAINTENANCE and _is_well(judged):
         return
@@ -229,7 +232,9 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
     """
     decision, node, guest = judged.decision, judged.observation.node, judged.decision.guest
     evidence = judged.observation.evidence
-    yield f"What would change this: {printable(change(decision))}."
+    loops = in_crash_loop(decision) and decision.verdict is Verdict.HEALTHY
+    wanted = f"{age(LOOP_S)} without another start" if loops else change(decision)
+    yield f"What would change this: {printable(wanted)}."
     if word_over(judged.observation):
         yield (
             f"Your word that the guest is off counts for {age(WORD_LASTS_S)}. That time is over: give it "

@@ -68,6 +68,26 @@ def test_a_record_has_this_text():
     )
 
 
+def test_an_agent_writes_which_nodes_it_sees_in_a_crash_loop():
+    loops = replace(MINE, loops=("k8s-2", "k8s-3"))
+    assert read_agents(written({}, loops, AT)).agents == (loops,)
+
+
+def test_who_sees_a_crash_loop_is_an_agent_that_is_there():
+    agents = read_agents(written({}, replace(MINE, loops=("k8s-2",)), AT))
+    assert agents.sees_loop("k8s-2", SOON) == "fencer@pve2"
+    assert agents.sees_loop("k8s-1", SOON) == ""
+    assert agents.sees_loop("k8s-2", later(31)) == ""
+
+
+def test_of_many_loops_as_many_are_written_as_there_is_room_for():
+    """First the names of hypervisors give way: they are only shown."""
+    loops = tuple(f"{number:03d}-{'x' * 60}" for number in range(100))
+    (read,) = read_agents(written({}, replace(MINE, loops=loops), AT)).agents
+    assert (read.holds, read.knows) == ((), ())
+    assert read.loops == loops[:25]
+
+
 def test_the_agent_with_the_latest_pass_comes_first():
     newest = replace(MINE, instance="a", passed_utc=SOON)
     notes = {}
@@ -115,6 +135,7 @@ BROKEN = {
     "empty": None,
     "no names": None,
     "a name that is none": None,
+    "a loop that is none": None,
     "a mode that is none": None,
 }
 CHANGES = {
@@ -127,6 +148,7 @@ CHANGES = {
     "empty": {"version": ""},
     "no names": {"holds": "home"},
     "a name that is none": {"knows": [1]},
+    "a loop that is none": {"loops": [1]},
     "a mode that is none": {"mode": "fierce"},
 }
 

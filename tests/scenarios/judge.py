@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
 
 from fencer.core.model import FenceMark, NodeView, Reason
 from fencer.core.recover import LIFT_OVERDUE_S
+from fencer.core.starts import LOOP_S, LOOP_STARTS, STAYS_OFF_S
 from fencer.core.times import parse_utc
 from fencer.ports import Cluster
 from fencer.simulation.datacenter import DoubleWriter
-from fencer.simulation.faults import OF_AGENTS, What
+from fencer.simulation.faults import OF_AGENTS, OF_PEOPLE, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.scenario import Scenario
@@ -33,6 +34,28 @@ ALARMED_WITHIN_S = 60.0
 BEGINS = frozenset({What.START, What.RESUME, What.RESTORE, What.REVERT, What.REBOOT})
 """What may begin another run of a guest."""
 
+
+IN_A_LOOP = re.compile("crash loop")
+SLACK_S = 30.0
+"""So much later than it was a start may be seen: a close look, a late answer."""
+BOOT_S = 120.0
+"""So much later may its boot id be seen: by a kubelet that is slow, on a list that lags."""
+BLINDS = frozenset(
+    {
+        *(What.STALE, What.HEARSAY, What.TOO_LATE, What.HANG, What.UNREACHABLE, What.DENIED, What.NO_QUORUM),
+        *(What.ALL_STOPPED, What.FREEZE, What.HOST_OFF, What.HOST_CUT, What.API_DOWN),
+        *(What.LIE_UUID, What.REPLACE, What.DELETE_NODE),
+    }
+)
+"""What may keep fencer from seeing that a VM is started, whatever it happens to …"""
+CALM = frozenset(
+    {
+        *(What.CRASH, What.POWER_OFF, What.SHUTDOWN, What.REBOOT, What.START, What.PAUSE, What.RESUME),
+        *(What.NIC_OFF, What.NIC_ON, What.KUBELET_STOP, What.KUBELET_START, What.FORCE_DELETE_PODS),
+        *(What.CORDON_BY_HAND, What.UNCORDON_BY_HAND, What.UNSETTLED, *OF_PEOPLE),
+    }
+)
+"""… and what may happen to that VM, and does not."""
 
 OLD_MEMORY = re.compile("old memory|fenced wrongly|with the memory")
 """In the text of an alarm that memory from before a fence runs."""
@@ -142,6 +165,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
     else:
         wrong.extend(_hazards(stage))
         wrong.extend(false_alarms(stage, events))
+        wrong.extend(_wrong_about_loops(stage, events))
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
             wrong.extend(_unheard_alarms(events, back))
         wrong.extend(starved(stage, excepted, reported))
@@ -194,6 +218,46 @@ def false_alarms(stage: Stage, events: list[StageEvent]) -> Iterator[str]:
         alarm = event.data.get("action") == "Alarm" and OLD_MEMORY.search(event.text)
         if alarm and event.node is not None and back_s.get(event.node, math.inf) > event.t_s:
             yield f"{event.node}: a false alarm: {event.text}"
+
+
+def _wrong_about_loops(stage: Stage, events: list[StageEvent]) -> Iterator[str]:
+    """A crash loop has to be reported, once it is one, and nothing else as one (M6)."""
+    alarms: dict[str, list[float]] = {}
+    for event in events:
+        if event.data.get("action") == "Alarm" and event.node is not None and IN_A_LOOP.search(event.text):
+            alarms.setdefault(event.node, []).append(event.t_s)
+    for node, alarms_s in alarms.items():
+        times = [at_s for at_s in stage.truth.starts_s.get(node, ()) if at_s <= alarms_s[0]]
+        if not _loops_since(times, LOOP_S + BOOT_S):
+            yield f"{node}: a false alarm of a crash loop"
+    ends_s = stage.simulation.timeline.now_s() - SLACK_S
+    for node, times in stage.truth.starts_s.items():
+        since_s = _loops_since(times, LOOP_S - SLACK_S)
+        if since_s and since_s[0] < ends_s and node not in alarms and _counts(stage, node):
+            yield f"{node}: its VM is in a crash loop since {since_s[0]:.0f} s, and there was no alarm"
+
+
+def _loops_since(times: Sequence[float], within_s: float) -> list[float]:
+    """Return with which starts a VM was started often enough in so many seconds."""
+    pairs = zip(times, times[LOOP_STARTS - 1 :], strict=False)
+    return [later_s for earlier_s, later_s in pairs if later_s - earlier_s <= within_s]
+
+
+def _counts(stage: Stage, node: str) -> bool:
+    """Whether nothing keeps an agent that watches from the beginning from seeing each start of a VM."""
+    script = stage.scenario.script
+    its = [fault for fault in script if fault.target == node]
+    starts = [fault.at_s for fault in its if fault.what in {What.START, What.REBOOT}]
+    deaths = [fault.at_s for fault in its if fault.what in {What.CRASH, What.POWER_OFF, What.SHUTDOWN}]
+    off_s = [
+        min((at_s for at_s in starts if at_s > death_s), default=death_s) - death_s for death_s in deaths
+    ]
+    quick = max(off_s, default=0.0) < STAYS_OFF_S - SLACK_S
+    hit = {fault.target for fault in script if fault.what in {What.AGENT_KILLED, What.AGENT_FROZEN}}
+    watchers = enumerate(stage.scenario.watchers, 1)
+    watched = any(not one.from_s and not one.knows and f"fencer-{at}" not in hit for at, one in watchers)
+    seen = not BLINDS & {fault.what for fault in script} and {fault.what for fault in its} <= CALM
+    return quick and watched and seen
 
 
 def _revenants(stage: Stage) -> list[str]:

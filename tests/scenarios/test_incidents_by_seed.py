@@ -18,12 +18,13 @@ from fencer.simulation.blips import GUEST, TIMES
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.scenarios import SCENARIOS
 from fencer.simulation.stage import play
+from fencer.simulation.worlds import draws_loop
 from tests.scenarios import replay, seeds
 from tests.scenarios.judge import Kept, judge, recipe_of, world_of
 from tests.scenarios.recipes import RECIPES, real_agent
 from tests.scenarios.shrink import endless, shrink
 from tests.scenarios.weakened import without
-from tests.simulation.worlds import Hasty
+from tests.simulation.worlds import Hasty, Idle
 from tests.support import amounts
 
 SEEDS = amounts.seeds("FENCER_INCIDENT_SEEDS", "0-399")
@@ -72,6 +73,12 @@ def test_a_seed_that_fails_tells_its_story_and_the_command_that_tells_it_again()
     report = judge(seed, "careful", Hasty).report
     assert "the promise is broken: " in report
     assert "To see this again: ./dev world " in report
+
+
+def test_a_crash_loop_that_is_not_reported_is_a_fault():
+    """An agent that does nothing raises no alarm, either."""
+    kinds = {judge(seed, "careful", Idle).kind for seed in (17, 78, 187) if draws_loop(seed)}
+    assert any("its VM is in a crash loop" in kind for kind in kinds)
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def test_every_promised_scenario_is_there():
     assert set(SCENARIOS) == {
         *("vm-stopped", "vm-paused", "vm-destroyed", "vm-deleted", "panicked-guest", "two-node-cluster"),
         *("nic-off", "kubelet-stopped", "vm-reboots", "saved-guest", "live-migration", "storage-stall"),
-        *("brake", "frozen-endpoint"),
+        *("brake", "frozen-endpoint", "crash-loop"),
         *("hypervisor-api-down", "hypervisor-lies", "all-nodes-silent", "cloned-uuid"),
         *("drain", "shutdown", "plan"),
         *("ha", "ha-recovery", "host-down", "backup-stop-mode", "qm-reboot", "config-moved-by-hand"),

@@ -154,3 +154,31 @@ TRUST_STALL = Scenario(
     shape=STORAGE_STALL.shape,
     policy=replace(ARMED, paused_guest=PausedGuest.TRUST),
 )
+
+CRASH_LOOP = Scenario(
+    name="crash-loop",
+    title="A VM crashes after each boot, and is restarted",
+    story=(
+        CLUSTER,
+        "The VM of k8s-2 crashes every half minute, and its hypervisor starts it again each time, because it",
+        "is set to (`on_crash`). Each boot renews the node's lease, so the silence that a fence takes never",
+        "comes, and a VM that runs again is not off: fencer fences nothing. But it counts the starts. At the",
+        "fourth within ten minutes it raises an alarm, one while this lasts, and names what helps. Here an",
+        "administrator switches that restart off: the VM stays off, and its node is fenced.",
+    ),
+    script=(
+        *(
+            fault
+            for number in range(7)
+            for fault in (
+                Fault(30.0 + 30.0 * number, What.CRASH, "k8s-2", "the VM crashes"),
+                Fault(32.0 + 30.0 * number, What.START, "k8s-2", "its hypervisor starts it again"),
+            )
+        ),
+        Fault(240.0, What.CRASH, "k8s-2", "the VM crashes: its restart is switched off now", death=True),
+        Fault(500.0, What.START, "k8s-2", "its fault is found, and it is started again"),
+    ),
+    fenced=("k8s-2",),
+    refused=None,
+    duration_s=1200.0,
+)

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
 from fencer.config.settings import Config
+from fencer.core.crash_loop import loop_alarms
 from fencer.core.model import Intent, Judged, Reason
 from fencer.core.policy import Policy
 from fencer.errors import FencerError
@@ -57,6 +58,7 @@ class Case(Lab):
         self.witnessed = False
         self.another_lives = False
         self.slow_s = 0.0
+        self.loops = False
         self.node = row.node
         self.judged: Judged | None = None
         self.said = ""
@@ -259,7 +261,8 @@ def unaccounted(row: Row, texts: Iterable[str]) -> list[str]:
 def texts(case: Case, row: Row) -> list[str]:
     """Return all that names ways out of a reason: its general text, and what is told in this very case."""
     assert case.judged is not None
-    told = " ".join(" ".join(ways_out(case.judged, str(PATH))).split())
+    alarms = (alarm.text for alarm in loop_alarms(case.judged.decision))
+    told = " ".join(" ".join((*alarms, *ways_out(case.judged, str(PATH)))).split())
     if case.judged.observation.intent in {Intent.SHUTDOWN, Intent.START}:  # these doors tell no more
         told = f"What would change this: {change(case.judged.decision)}."
     return [told] if row.more else [TEXTS[row.reason].change, told]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fencer.core import annotations
+from fencer.core.crash_loop import in_crash_loop
 from fencer.core.model import FenceMark, Reason
 from tests.scenarios.ways.case import Case
 
@@ -41,6 +42,11 @@ def healthy(case: Case) -> bool:
 def recovered(case: Case) -> bool:
     """All that ran there runs elsewhere."""
     return case.whole and not case.simulation.api.pods_on(case.node)
+
+
+def calm(case: Case) -> bool:
+    """It is sound, and nothing is reported of it any more."""
+    return healthy(case) and case.judged is not None and not in_crash_loop(case.judged.decision)
 
 
 def opened(case: Case) -> bool:

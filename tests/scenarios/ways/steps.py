@@ -9,6 +9,7 @@ from typing import Any
 
 from fencer.core import annotations
 from fencer.core.consent import HANDED_OVER
+from fencer.core.crash_loop import in_crash_loop
 from fencer.core.decide import decide
 from fencer.core.kept import Kept
 from fencer.core.model import FenceMark, Intent, Judged, PowerState, Reason, Taint, Verdict, Word
@@ -34,6 +35,30 @@ def happens(*whats: What, to: str = "") -> Step:
     def step(case: Case) -> None:
         for what in whats:
             case.breaks(what, to or case.node)
+
+    return step
+
+
+def in_a_loop(case: Case) -> None:
+    """Let the VM crash every half minute, and start again by itself, until fencer reports that."""
+    case.loops = True
+
+    def crash() -> None:
+        if case.loops:
+            case.breaks(What.CRASH, case.node)
+            case.simulation.clock.after(2.0, lambda: case.loops and case.breaks(What.START, case.node))
+            case.simulation.clock.after(30.0, crash)
+
+    crash()
+    case.until(lambda case: case.judged and in_crash_loop(case.judged.decision), 200.0, "a crash loop")
+
+
+def out_of_the_loop(*last: What) -> Step:
+    """Let it crash no more; at last something may happen to it."""
+
+    def step(case: Case) -> None:
+        case.loops = False
+        happens(*last)(case)
 
     return step
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencer.core.model import Intent, Reason, Word
 from fencer.simulation.faults import What
 from tests.scenarios.ways.case import passes, row, way
-from tests.scenarios.ways.ends import bound, fenced, freed, healthy, recovered
+from tests.scenarios.ways.ends import bound, calm, fenced, freed, healthy, recovered
 from tests.scenarios.ways.steps import (
     added,
     asks,
@@ -15,9 +15,11 @@ from tests.scenarios.ways.steps import (
     forgotten,
     happens,
     has_uuid,
+    in_a_loop,
     is_at,
     joins_as,
     maps,
+    out_of_the_loop,
     reports,
     restarts,
     sets,
@@ -34,6 +36,20 @@ UNPROVEN = (
 COPY = (happens(What.CLONE), happens(What.START, to="k8s-2-copy"))
 ROWS = [
     row(Reason.NODE_HEALTHY, (), passes(NOTHING, to=healthy)),
+    row(
+        Reason.NODE_HEALTHY,
+        (in_a_loop,),
+        way("`fencer drain k8s-2` moves its pods away", do=[types("drain", "k8s-2")], to=recovered),
+        way(
+            "Or switch off what starts the VM again (HA, a watchdog, `on_crash`): fencer fences the node "
+            "once the VM stays off",
+            do=[out_of_the_loop(What.POWER_OFF)],
+            to=fenced,
+        ),
+        way("10m00s without another start", do=[out_of_the_loop()], to=calm, within_s=700.0),
+        beside=("its VM is in a crash loop; a fence needs a silent kubelet, and each boot ends the silence",),
+        more="in a crash loop",
+    ),
     row(
         Reason.NODE_READY,
         (DEAD,),

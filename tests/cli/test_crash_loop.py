@@ -1,0 +1,82 @@
+"""A crash loop in `status`, `explain` and `history`: one look sees none of it, an agent that watches does."""
+
+import json
+import re
+
+import pytest
+
+from fencer.simulation.faults import What
+from tests.cli.lab import Lab
+
+VM = "k8s-2"
+HELPS = "`fencer drain k8s-2` moves its pods away"
+
+
+def crashes(lab, times):
+    """Let the VM crash every half minute, and start again two seconds later."""
+    for number in range(times):
+        lab.breaks(What.CRASH, VM, in_s=30.0 * number + 1.0)
+        lab.breaks(What.START, VM, in_s=30.0 * number + 3.0)
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """An agent watches a VM that has crashed five times."""
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    crashes(lab, 5)
+    lab.passes(140.0, watched=True)
+    return lab
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+def test_status_shows_the_node_in_alarm_between_two_crashes(lab):
+    shown = lab.run("status").output
+    assert "1 in alarm" in shown
+    [row] = [line for line in shown.splitlines() if line.startswith(VM)]
+    assert row.split()[1] == "yes"
+    assert "in alarm" in row
+    data = json.loads(lab.run("status", "-o", "json").output)
+    assert data["summary"]["in_alarm"] == 1
+    assert data["nodes"][0]["node"] == VM, "what needs a person comes first"
+    assert data["agents"][0]["loops"] == [VM]
+
+
+def test_explain_shows_which_agent_sees_it_and_what_helps(lab):
+    result = lab.run("explain", VM)
+    told = one_line(result.output)
+    assert result.exit_code == 0
+    assert "k8s-2 is in alarm: its VM is in a crash loop" in told
+    assert "crash loop fencer@pve1 sees it started again and again" in told
+    assert HELPS in told
+    assert "in alarm" not in one_line(lab.run("explain", "k8s-1").output)
+
+
+def test_what_an_agent_saw_that_is_gone_is_not_shown(lab):
+    lab.passes(60.0)
+    assert "in alarm" not in lab.run("status").output
+
+
+def test_history_names_it_once_and_when_it_was_over(lab):
+    goes_on = lab.run("history").output
+    assert len(re.findall("alarm: its VM is in a crash loop", goes_on)) == 1
+    assert "goes on" in goes_on
+    [incident] = json.loads(lab.run("history", "-o", "json").output)
+    [alarm] = incident["alarms"]
+    assert HELPS in alarm["text"]
+    assert re.fullmatch(r"started 4 times in 1m\d\ds", alarm["checks"][0]["seen"])
+    shown = one_line(lab.run("history", incident["id"]).output)
+    assert "ALARM" in shown
+    assert "crash loop" in shown
+
+
+def test_two_reboots_are_not_shown(tmp_path):
+    lab = Lab()
+    lab.journal = tmp_path / "journal.db"
+    crashes(lab, 2)
+    lab.passes(140.0, watched=True)
+    assert "in alarm" not in lab.run("status").output
+    assert "alarm" not in lab.run("history").output
