@@ -26,6 +26,7 @@ from fencer.core.model import (
     PowerState,
     Proof,
 )
+from fencer.core.naming import UNIDENTIFIED
 from fencer.core.proof import WITNESSED
 
 LOOK_EVERY_S = 4.0
@@ -150,6 +151,8 @@ def _left_behind(seen: Observation) -> Evidence | None:
     if not isinstance(seen.node.binding, Binding):
         return None
     guest = seen.node.binding.guest
+    if guest.endpoint.startswith(UNIDENTIFIED):  # where it runs may be the very place that it is bound to
+        return None
     if all(candidate.guest.key == guest.key for candidate in seen.candidates):
         return None
     first = PowerState.UNKNOWN if seen.evidence is None else seen.evidence.power_state

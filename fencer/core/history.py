@@ -390,9 +390,7 @@ def renewals_in_run(history: GuestHistory, node: NodeView) -> int:
     return node.lease_renewals - history.run.renewals_at_start if history.run else 0
 
 
-def listen(
-    before: GuestHistory, node: NodeView, evidence: Evidence | None, now_s: float
-) -> GuestHistory:
+def listen(before: GuestHistory, node: NodeView, evidence: Evidence | None, now_s: float) -> GuestHistory:
     """Take in a live read of the node's lease that began after a live reading of its guest was complete.
 
     Nothing comes from watches, lists or anything else that may lag behind: otherwise every node that dies
@@ -412,7 +410,9 @@ def listen(
         return before if heard is None else replace(before, heard=None)
     same = heard is not None and (heard.guest.key, heard.witness) == (key, evidence.witness)
     if heard is None or not same or heard.incarnation != evidence.incarnation:
-        fresh = Heard(evidence.guest, evidence.witness, evidence.incarnation, node.renewed_utc, looked_s=now_s)
+        fresh = Heard(
+            evidence.guest, evidence.witness, evidence.incarnation, node.renewed_utc, looked_s=now_s
+        )
         return replace(before, heard=fresh)
     # Another one is a newer one, see `track`; its clock may step back.
     renewals = heard.renewals + (node.renewed_utc != heard.renewed_utc)

@@ -49,7 +49,7 @@ class Counting:
         self._world = world
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
-        self._ledger, self._names = shared.ledger, shared.names
+        self._ledger = shared.ledger
         self._leases = leases
         self._index = index
         self._counted: Scene | None = None
@@ -124,7 +124,7 @@ class Counting:
 
     def _take_newer(self, scene: Scene, views: Collection[NodeView]) -> None:
         scene.fleet, now_s = None, self._world.clock.now_s()
-        for view in map(self._names.read, views):
+        for view in map(self._leases.newest, views):
             before, lease = scene.nodes.get(view.name), self._memory.leases.get(view.uid)
             if before is not None and lease is not None and view.newer_than(before):
                 scene.nodes[view.name] = aged(view, lease, now_s) if before.asked else unasked(view, lease)

@@ -86,7 +86,7 @@ TEXTS: dict[Reason, Text] = {
         "the guest seen running again, or --confirm-guest-off WHY",
     ),
     Reason.WITNESS_CONTRADICTED: Text(
-        "its hypervisor reported it off while its kubelet lived, so it is not believed",
+        "its hypervisor is distrusted: it reported a VM as off while its kubelet was alive",
         "the guest seen running there again, or --confirm-guest-off WHY",
     ),
     Reason.DOUBTS_UNREADABLE: Text(

@@ -19,7 +19,6 @@ from fencer.core.model import (
     Evidence,
     Fleet,
     GuestHistory,
-    Heard,
     Intent,
     Left,
     NodeView,
@@ -406,7 +405,6 @@ class TestFleet:
         fleet = survey(
             [*cp[:2], dead_cp, marked, old, untainted],
             [evidence(PowerState.PAUSED, io_error=True), evidence(PowerState.PAUSED, io_error=True)],
-            [(node(), GuestHistory(heard=Heard(GUEST, "test:lab", "run-1", NOW_UTC, 2)), "lab")] * 2,
             ARMED,
             NOW_UTC,
             3.0,
@@ -414,7 +412,6 @@ class TestFleet:
         )
         assert (fleet.nodes, fleet.silent, fleet.young_fences) == (6, 4, 1)
         assert fleet.stalled == {"lab"}
-        assert fleet.contradicted_endpoints == {"lab"}
         assert quorum_without([*cp[:2], dead_cp], ARMED) == {"cp-2"}
 
     def test_a_control_plane_node_whose_guest_is_off_does_not_count_however_ready_it_still_looks(self):
@@ -426,7 +423,7 @@ class TestFleet:
 
     def test_a_fence_of_a_deleted_guest_does_not_use_up_the_brake(self):
         gone = [evidence(PowerState.ABSENT, end_recorded=True)]
-        fleet = survey([node(taints=(TAINT,), mark=MARK)], gone, [], ARMED, NOW_UTC, None, None)
+        fleet = survey([node(taints=(TAINT,), mark=MARK)], gone, ARMED, NOW_UTC, None, None)
         assert fleet.young_fences == 0
 
 
