@@ -70,6 +70,9 @@ KINDS: tuple[Kind, ...] = (
 BLIPS = Kind(blips, 0, comes_back=True)
 """Instead of another kind in so many worlds, by a chance of their own: each other seed keeps its world."""
 BLIPS_SHARE = 0.2
+MOVED_COLD = Kind(deceptions.moved_cold, 0)
+MOVED_COLD_SHARE = 0.05
+"""The same: in so many worlds guests move cold to a hypervisor that fencer doesn't know."""
 CHECKED_SHARE = 0.25
 """In so many worlds another controller asks for sick nodes, sooner or later, patient or not."""
 DISK_SHARE = 0.1
@@ -102,6 +105,8 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     shape = _shape(chance)
     script: Sequence[Fault]
     script, kind = _script(chance, shape, seed)
+    if kind is MOVED_COLD:
+        shape = replace(shape, foreign=("elsewhere",))
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     if not kind.needs_witness:
         script = (*script, *_fates(chance, watchers, script))
@@ -163,6 +168,8 @@ def _script(chance: Random, shape: Shape, seed: int) -> tuple[tuple[Fault, ...],
     [kind] = chance.choices(kinds, weights=[kind.weight for kind in kinds])
     if Random(f"{seed}, blips").random() < BLIPS_SHARE:  # noqa: S311 - repeatable
         kind = BLIPS
+    elif Random(f"{seed}, moved cold").random() < MOVED_COLD_SHARE:  # noqa: S311 - repeatable
+        kind = MOVED_COLD
     script = list(kind.draw(chance, working, victim, began_s, back_s))
     script += [Fault(chance.uniform(10.0, 25.0), What.POWER_OFF, name) for name in shape.spare]
     if kind.needs_witness:

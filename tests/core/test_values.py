@@ -64,7 +64,16 @@ SIGNED = [
         annotations.write_mark,
         replace(MARK, proof=Proof.ABSENCE, incarnation="id 7", pods=3),
     ),
-    (annotations.read_doubts, annotations.write_doubts, (doubt(), doubt(kind=Doubted.SAVED, guest=OTHER))),
+    (
+        annotations.read_doubts,
+        annotations.write_doubts,
+        (
+            doubt(),
+            doubt(kind=Doubted.SAVED, guest=OTHER),
+            doubt(boot_id="b1"),
+            doubt(boot_id="b1", paired=True, trusted="anna: it is well"),
+        ),
+    ),
 ]
 
 
@@ -220,6 +229,11 @@ class TestAnnotations:
         binding, mark = ({**json.loads(write(value, SEAL)), "schema": 1} for _, write, value in SIGNED[:2])
         assert annotations.read_binding(json.dumps(binding), SEAL).schema == 1
         assert not annotations.read_mark(json.dumps(mark), SEAL).signed
+
+    def test_a_doubt_that_says_nothing_of_its_endpoint_is_written_as_before(self):
+        """So an older fencer, which knows no more, and this one read each other."""
+        [entry] = json.loads(annotations.write_doubts((doubt(),), SEAL))["doubts"]
+        assert set(entry) == {"kind", "guest", "witness", "by", "since"}
 
     def test_doubts_of_the_first_schema_are_nobodys(self):
         """There was none: whoever wrote them wants a witness not to be believed."""
