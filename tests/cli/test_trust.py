@@ -165,7 +165,9 @@ def test_a_node_that_is_deleted_meanwhile_is_left_alone(recreated):
         if node.name != "k8s-2":
             return write(node, written)
         if recreated:
-            lab.simulation.api.nodes["k8s-2"].uid = "another"
+            node = lab.simulation.api.nodes["k8s-2"]
+            node.uid = "another"
+            lab.simulation.api.changed(node)
         else:
             lab.breaks(What.DELETE_NODE, "k8s-2")
         raise ClusterConflict("changed meanwhile")
