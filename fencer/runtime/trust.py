@@ -8,10 +8,12 @@ from functools import partial
 from fencer.core.distrust import against, answered_for, distrusted
 from fencer.core.model import Doubt, NodeView
 from fencer.errors import ClusterConflict, ClusterNotFound
-from fencer.runtime.execute import TRIES
 from fencer.runtime.memory import Scene
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
+
+TRIES = 5
+"""For a Node on which others write meanwhile."""
 
 
 class Trust:

@@ -283,7 +283,11 @@ ROWS = [
             to=fenced,
         ),
         way(WORD, WHY, do=[GIVEN], to=fenced),
-        beside=("the hypervisor's word was proven wrong", SURE),
+        beside=(
+            "the hypervisor's word was proven wrong",
+            "fencer trust ENDPOINT --why WHY, if it was wrong about several VMs",
+            SURE,
+        ),
     ),
     row(
         Reason.WITNESS_CONTRADICTED,
