@@ -87,8 +87,8 @@ TEXTS: dict[Reason, Text] = {
     ),
     Reason.WITNESS_CONTRADICTED: Text(
         "its hypervisor is distrusted: it reported a VM as off while its kubelet was alive",
-        "the guest seen running there again, or --confirm-guest-off WHY; fencer trust ENDPOINT --why WHY, if it "
-        "was wrong about several VMs",
+        "the guest seen running there again, or --confirm-guest-off WHY; fencer trust ENDPOINT --why WHY, if "
+        "it was wrong about several VMs",
     ),
     Reason.DOUBTS_UNREADABLE: Text(
         "the note about its hypervisor cannot be read", "the fencer version that wrote it"

@@ -34,14 +34,14 @@ def died(at_s=400.0):
 
 
 def story(*script, duration_s=900.0, watchers=ALONE, at=(), shape=FIVE, policy=ARMED):
-    """Play a story; returns its stage and what the agents said of k8s-1."""
+    """Play a story; returns its stage and what the agents said."""
     scenario = Scenario(
         "distrust", "", (), script, (), None, duration_s, policy=policy, shape=shape, watchers=watchers
     )
     stage = Stage(scenario, real_agent, seed=1, strict=True)
     for at_s, what in at:
         stage.simulation.clock.at(stage.simulation.timeline.began_s + at_s, partial(what, stage))
-    return stage, [event for event in stage.play() if event.actor == "fencer" and event.node == "k8s-1"]
+    return stage, [event for event in stage.play() if event.actor == "fencer"]
 
 
 def is_fenced(stage, name="k8s-1"):
@@ -49,7 +49,8 @@ def is_fenced(stage, name="k8s-1"):
 
 
 def refused(events):
-    return any(event.data.get("reason") == Reason.WITNESS_CONTRADICTED for event in events)
+    reasons = [event.data.get("reason") for event in events if event.node == "k8s-1"]
+    return Reason.WITNESS_CONTRADICTED in reasons
 
 
 def noted(stage, name):
@@ -127,6 +128,9 @@ def test_an_endpoint_that_is_wrong_about_two_vms_is_distrusted_at_once_and_prove
     assert refused(events)
     assert not is_fenced(stage)
     assert [noted(stage, name)[0].get("paired") for name in TWO] == [True, True]
+    texts = " ".join(event.text for event in events if event.node == "k8s-2")
+    for said in ("is not believed when it says off", "the kubelet is alive in boot", "distrusted for all"):
+        assert said in texts
     assert not any(noted(stage, name) for name in ("k8s-4", "k8s-5"))
 
 
