@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from fencer.core.model import Binding, Doubt, Doubted, GuestRef, NodeView, Observation
+from fencer.core.model import Binding, Doubt, Doubted, GuestRef, Heard, NodeView, Observation
 
 PROVED_WRONG = 2
 """If an endpoint was wrong about so many VMs, none of its off readings counts."""
@@ -70,11 +70,17 @@ def with_proof(seen: Observation, doubt: Doubt) -> Doubt:
     if doubt.kind is not Doubted.CONTRADICTED or doubt.trusted:
         return doubt
     heard = seen.history.heard
-    if heard is not None and (heard.guest.key, heard.witness) == (doubt.guest.key, doubt.witness):
+    if heard is not None and _is_about(heard, doubt):
         doubt = replace(doubt, boot_id=doubt.boot_id or heard.boot_id)
     if doubt.boot_id and doubt.guest.endpoint in seen.fleet.proven_wrong and counts(seen.node, doubt):
         doubt = replace(doubt, paired=True)
     return doubt
+
+
+def _is_about(heard: Heard, doubt: Doubt) -> bool:
+    """Whether signs of life contradict what a doubt is about: this VM, on this host, by this hypervisor."""
+    same = (heard.guest.key, heard.witness) == (doubt.guest.key, doubt.witness)
+    return same and heard.guest.shares_host(doubt.guest)
 
 
 def is_to_be_proven(node: NodeView, doubt: Doubt) -> bool:

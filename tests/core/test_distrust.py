@@ -97,7 +97,13 @@ class TestProof:
         assert with_proof(self.seen(heard=replace(HEARD, boot_id=NEW_BOOT)), PROVEN) == PROVEN
 
     @pytest.mark.parametrize(
-        "other", [replace(DOUBT, witness="another"), replace(DOUBT, guest=OTHER), doubt(Doubted.SAVED)]
+        "other",
+        [
+            replace(DOUBT, witness="another"),
+            replace(DOUBT, guest=OTHER),
+            replace(DOUBT, guest=replace(HERE, host="lab2")),
+            doubt(Doubted.SAVED),
+        ],
     )
     def test_of_this_vm_by_this_hypervisor_only(self, other):
         assert with_proof(self.seen(fleet=SEVERAL), other) == other
