@@ -61,6 +61,11 @@ def nodes(context: click.Context, param: click.Parameter, incomplete: str) -> li
     return _items(sorted(set(names) - set(typed if isinstance(typed, tuple) else ())), incomplete)
 
 
+def endpoints(context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Return the endpoints of the configuration."""
+    return _items(_values(_endpoints, context), incomplete)
+
+
 def hosts(context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Return the hosts with guests; with their endpoint where two have the same name, or one begins so."""
     return _items(_values(_hosts, context), incomplete)
@@ -102,6 +107,10 @@ def examples(_context: click.Context, _param: click.Parameter, incomplete: str) 
         return [CompletionItem(name, help=configs.about(name)) for name in names]
     except FencerError:
         return []
+
+
+def _endpoints(wiring: Wiring, context: click.Context) -> Iterable[str]:
+    return [endpoint.name for endpoint in _config(wiring, context).endpoints]
 
 
 def _nodes(wiring: Wiring, context: click.Context) -> Iterable[str]:

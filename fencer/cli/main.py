@@ -28,6 +28,7 @@ COMMANDS = {
     "report": "fencer.cli.report:report",
     "fence": "fencer.cli.fence:fence",
     "unfence": "fencer.cli.unfence:unfence",
+    "trust": "fencer.cli.trust:trust",
     "pause": "fencer.cli.pause:pause",
     "resume": "fencer.cli.pause:resume",
     "topology": "fencer.cli.topology:topology",

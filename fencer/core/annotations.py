@@ -114,9 +114,16 @@ def write_doubts(doubts: tuple[Doubt, ...], seal: Seal) -> str:
             "by": doubt.by,
             "since": doubt.since_utc,
         }
+        | _of_endpoint(doubt)
         for doubt in doubts
     ]
-    return _sealed(DOUBTS, {"doubts": entries}, seal)
+    return _sealed(DOUBTS, {"doubts": entries}, seal)  # with the same schema, as a mark
+
+
+def _of_endpoint(doubt: Doubt) -> dict[str, Any]:
+    """Return what a doubt says of its VM's endpoint, as far as it says anything."""
+    more = {"bootID": doubt.boot_id, "paired": doubt.paired, "trusted": doubt.trusted}
+    return {name: value for name, value in more.items() if value}
 
 
 def write_cordon(cordon: Cordon) -> str:
@@ -273,6 +280,9 @@ def _doubt(data: Any) -> Doubt:
         witness=_string(data["witness"]),
         by=_string(data["by"]),
         since_utc=_string(data["since"]),
+        boot_id=_text_or_none(data.get("bootID")) or "",
+        paired=data.get("paired") is True,
+        trusted=_text_or_none(data.get("trusted")) or "",
     )
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fencer.core.history import LEASE_DURATION_S
+from fencer.core.distrust import is_to_be_proven, with_proof
+from fencer.core.history import CONTRADICTIONS, LEASE_DURATION_S
 from fencer.core.identity import nothing_read
 from fencer.core.kept import standing
 from fencer.core.model import (
@@ -25,11 +26,8 @@ from fencer.core.model import (
     PowerState,
     Proof,
 )
+from fencer.core.naming import UNIDENTIFIED
 from fencer.core.proof import WITNESSED
-
-CONTRADICTIONS = 2
-"""This many signs of life after a guest read off prove its witness wrong. One may have been on its way: a
-kubelet has one renewal under way at a time, and its retries carry the same resourceVersion."""
 
 LOOK_EVERY_S = 4.0
 """Between two looks at a guest that seems to be off while its node is heard: well within a kubelet's 10 s."""
@@ -106,11 +104,18 @@ def _certain(seen: Observation, doubts: tuple[Doubt, ...]) -> bool:
 def _worth_a_look(seen: Observation) -> bool:
     """Whether to look live, now and then, at a guest that seems to be off while its node is heard.
 
-    Either it has just ended, or its hypervisor is wrong; and only live looks, one after the other, tell.
+    Either it has just ended, or its hypervisor is wrong; and only live looks, one after the other, tell. So
+    they do in which boot it was wrong.
     """
     lately = seen.node.heard_s is not None and seen.node.heard_s < LEASE_DURATION_S
     at_rest = seen.evidence is not None and seen.evidence.at_rest
-    return at_rest and lately and seen.looked_s >= LOOK_EVERY_S
+    open_ = seen.evidence is not None and seen.evidence.doubt is not None and _is_open(seen, seen.evidence)
+    return (at_rest or open_) and lately and seen.looked_s >= LOOK_EVERY_S
+
+
+def _is_open(seen: Observation, doubted: Evidence) -> bool:
+    """Whether it is still to be proven in which boot a hypervisor was wrong that reports a guest off."""
+    return any(is_to_be_proven(seen.node, doubt) and doubt.means(doubted) for doubt in _standing(seen))
 
 
 def due(seen: Observation) -> tuple[Doubt, ...]:
@@ -124,7 +129,7 @@ def due(seen: Observation) -> tuple[Doubt, ...]:
     left = _left_behind(seen)
     if left is not None and not _stands(Doubted.MIGRATED, left, doubts):
         doubts = (*doubts, Doubt(Doubted.MIGRATED, left.guest, left.witness, seen.by, seen.utc))
-    return doubts
+    return tuple(with_proof(seen, doubt) for doubt in doubts)
 
 
 def _stands(kind: Doubted, reading: Evidence, doubts: tuple[Doubt, ...]) -> bool:
@@ -146,6 +151,8 @@ def _left_behind(seen: Observation) -> Evidence | None:
     if not isinstance(seen.node.binding, Binding):
         return None
     guest = seen.node.binding.guest
+    if guest.endpoint.startswith(UNIDENTIFIED):  # where it runs may be the very place that it is bound to
+        return None
     if all(candidate.guest.key == guest.key for candidate in seen.candidates):
         return None
     first = PowerState.UNKNOWN if seen.evidence is None else seen.evidence.power_state

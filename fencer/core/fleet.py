@@ -7,15 +7,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from fencer.core import brake
-from fencer.core.doubt import CONTRADICTIONS
+from fencer.core.distrust import against, distrusted, proven
 from fencer.core.history import LEASE_DURATION_S
 from fencer.core.model import (
     OUT_OF_SERVICE,
-    Binding,
     Evidence,
     FenceMark,
     Fleet,
-    GuestHistory,
     NodeView,
     PowerState,
     Taint,
@@ -27,14 +25,10 @@ STALLED_GUESTS = 2
 STALL_REMEMBERED_S = 600.0
 """How long after a stall a guest that is still paused by it counts as part of it."""
 
-PROVED_WRONG = 2
-"""If an endpoint was wrong about this many guests, none of its off readings is believed."""
-
 
 def survey(
     nodes: Collection[NodeView],
     evidence: Iterable[Evidence],
-    histories: Iterable[tuple[NodeView, GuestHistory, str]],
     policy: Policy,
     utc: str,
     last_stop_age_s: float | None,
@@ -46,7 +40,6 @@ def survey(
     Args:
         nodes: Every node, with lease data.
         evidence: The newest reading of every guest.
-        histories: Node, its guest's history and the guest's endpoint.
         policy: For what counts as silent.
         utc: The slower of two clocks: for how old a fence is.
         last_stop_age_s: Since when any agent last stopped a guest.
@@ -54,15 +47,17 @@ def survey(
         stalled: Endpoints whose storage stalled a while ago.
     """
     readings = list(evidence)
-    doubted = Counter(endpoint for node, history, endpoint in histories if _proved_wrong(node, history))
+    doubted = {name: doubts for name, doubts in against(nodes).items() if distrusted(doubts.values())}
     deleted = {r.guest.key for r in readings if r.power_state is PowerState.ABSENT and r.gone}
     fleet = Fleet(
         nodes=len(nodes),
         silent=_silent(nodes, policy),
         last_stop_age_s=last_stop_age_s,
         stalled=stalled | stalls(readings),
-        contradicted_endpoints=frozenset(name for name, count in doubted.items() if count >= PROVED_WRONG),
+        contradicted_endpoints=frozenset(doubted),
         paused_why=paused_why,
+        contradicted_by=frozenset((name, node) for name, doubts in doubted.items() for node in doubts),
+        proven_wrong=frozenset(name for name, doubts in doubted.items() if proven(doubts.values())),
     )
     return brake.count(nodes, utc, deleted, fleet)
 
@@ -71,15 +66,6 @@ def _silent(nodes: Collection[NodeView], policy: Policy) -> int:
     """Count the silent nodes; that a node is Ready alone does not show that the path to the API is sound."""
     voices = any(node.asked and heard(node, policy) for node in nodes)
     return sum(1 for node in nodes if not heard(node, policy)) if voices else len(nodes)
-
-
-def _proved_wrong(node: NodeView, history: GuestHistory) -> bool:
-    """Whether this process has heard a node whose own guest its endpoint reported off."""
-    heard = history.heard
-    if heard is None or heard.renewals < CONTRADICTIONS:
-        return False
-    bound = isinstance(node.binding, Binding) and node.binding.guest.key == heard.guest.key
-    return bound or (history.proven and history.guest == heard.guest.key)
 
 
 def stalls(evidence: Iterable[Evidence]) -> frozenset[str]:

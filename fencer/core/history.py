@@ -10,6 +10,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 
+from fencer.core.distrust import binds, shows_known_boot
 from fencer.core.model import Evidence, GuestHistory, Heard, NodeView, PowerState, Run
 from fencer.core.policy import Policy
 from fencer.core.starts import with_boot, with_reading
@@ -18,6 +19,17 @@ LEASE_DURATION_S = 40.0
 """A kubelet whose lease is younger is alive.
 
 Source: kubernetes pkg/kubelet/apis/config/v1beta1/defaults.go, NodeLeaseDurationSeconds.
+"""
+
+CONTRADICTIONS = 2
+"""This many signs of life after a guest read off prove its witness wrong. One may have been on its way: a
+kubelet has one renewal under way at a time, and its retries carry the same resourceVersion."""
+
+BOOT_ID_LATE_S = 120.0
+"""A kubelet that started has reported its boot id by then.
+
+Source: kubernetes pkg/kubelet/kubelet.go, nodeReadyGracePeriod: for so long a kubelet that starts tries to
+report a node that is ready.
 """
 
 CHANCES = 1.5
@@ -386,7 +398,7 @@ def renewals_in_run(history: GuestHistory, node: NodeView) -> int:
     return node.lease_renewals - history.run.renewals_at_start if history.run else 0
 
 
-def listen(before: GuestHistory, node: NodeView, evidence: Evidence | None) -> GuestHistory:
+def listen(before: GuestHistory, node: NodeView, evidence: Evidence | None, now_s: float) -> GuestHistory:
     """Take in a live read of the node's lease that began after a live reading of its guest was complete.
 
     Nothing comes from watches, lists or anything else that may lag behind: otherwise every node that dies
@@ -397,6 +409,7 @@ def listen(before: GuestHistory, node: NodeView, evidence: Evidence | None) -> G
         before: What was known.
         node: The node, with its lease as it was read live.
         evidence: The reading before that, as the hypervisor gave it.
+        now_s: The agent's clock.
     """
     if evidence is None or not evidence.conclusive:
         return before
@@ -405,13 +418,34 @@ def listen(before: GuestHistory, node: NodeView, evidence: Evidence | None) -> G
         return before if heard is None else replace(before, heard=None)
     same = heard is not None and (heard.guest.key, heard.witness) == (key, evidence.witness)
     if heard is None or not same or heard.incarnation != evidence.incarnation:
-        fresh = Heard(evidence.guest, evidence.witness, evidence.incarnation, node.renewed_utc)
+        fresh = Heard(
+            evidence.guest, evidence.witness, evidence.incarnation, node.renewed_utc, looked_s=now_s
+        )
         return replace(before, heard=fresh)
-    if (
-        node.renewed_utc == heard.renewed_utc
-    ):  # another one is a newer one, see `track`; its clock may step back
-        return before
-    return replace(before, heard=replace(heard, renewed_utc=node.renewed_utc, renewals=heard.renewals + 1))
+    # Another one is a newer one, see `track`; its clock may step back.
+    renewals = heard.renewals + (node.renewed_utc != heard.renewed_utc)
+    heard = replace(heard, renewed_utc=node.renewed_utc, renewals=renewals)
+    return replace(before, heard=replace(_in_known_boot(heard, node, now_s), looked_s=now_s))
+
+
+def _in_known_boot(heard: Heard, node: NodeView, now_s: float) -> Heard:
+    """Take in whether the kubelet is proven alive in a known boot, and not one that is just starting (D1).
+
+    It has reported its status, with that boot, since it was proven alive; or it goes on for long and still
+    shows that boot. In a gap another kubelet may have started.
+    """
+    if heard.boot_id or heard.renewals < CONTRADICTIONS:
+        return heard
+    silent_s = math.inf if node.heard_s is None else node.heard_s
+    if max(silent_s, now_s - heard.looked_s) >= LEASE_DURATION_S:
+        heard = replace(heard, since_s=math.inf)
+    if not (binds(node, heard.guest) and shows_known_boot(node)) or silent_s >= LEASE_DURATION_S:
+        return replace(heard, since_s=math.inf)
+    if heard.since_s == math.inf:
+        return replace(heard, since_s=now_s, reported_utc=node.reported_utc)
+    reported = node.reported_utc not in {"", heard.reported_utc}
+    late = now_s - silent_s - heard.since_s >= BOOT_ID_LATE_S
+    return replace(heard, boot_id=node.boot_id) if reported or late else heard
 
 
 def proven_running(history: GuestHistory, node: NodeView) -> bool:

@@ -84,9 +84,10 @@ def with_action(note: Note | None, node: NodeView, action: BindNode | RecordDoub
             )
         case RecordDoubts(doubts):
             stands = standing(node, note)
-            still = (doubt for doubt in note.doubts if doubt in doubts)
-            new = (doubt for doubt in doubts if doubt not in stands and doubt not in note.doubts)
-            return replace(note, doubts=(*still, *new))
+            go_on = {doubt.key for doubt in doubts}
+            still = [doubt for doubt in note.doubts if doubt.key in go_on]
+            new = [doubt for doubt in doubts if doubt not in stands]
+            return replace(note, doubts=united_doubts(still, new))
         case _:
             assert_never(action)
 
@@ -107,7 +108,7 @@ def laid_over(node: NodeView, note: Note) -> NodeView:
     """
     doubts = node.doubts
     if not isinstance(doubts, Unreadable):
-        doubts = (*doubts, *missing_doubts(note.doubts, doubts))
+        doubts = united_doubts(doubts, note.doubts)
     return replace(node, binding=_bound(node, note), doubts=doubts)
 
 
@@ -127,16 +128,37 @@ def merged(older: Note, newer: Note) -> Note:
     first = older if older.binding is not None else newer
     return replace(
         newer,
-        doubts=(*older.doubts, *missing_doubts(newer.doubts, older.doubts)),
+        doubts=united_doubts(older.doubts, newer.doubts),
         binding=newer.binding or older.binding,
         instead_of=first.instead_of,
     )
 
 
 def missing_doubts(doubts: Sequence[Doubt], written: Sequence[Doubt]) -> tuple[Doubt, ...]:
-    """Return the doubts that nobody has written: what another agent has found out, too, is not new."""
-    said = {(doubt.kind, doubt.guest, doubt.witness) for doubt in written}
-    return tuple(doubt for doubt in doubts if (doubt.kind, doubt.guest, doubt.witness) not in said)
+    """Return the doubts that are not written: what another agent has found out, too, is not new.
+
+    A proof is: it is written into the doubt that is there.
+    """
+    there = {doubt.key: doubt for doubt in written}
+    return tuple(doubt for doubt in doubts if _adds(there.get(doubt.key), doubt) != there.get(doubt.key))
+
+
+def united_doubts(written: Sequence[Doubt], doubts: Sequence[Doubt]) -> tuple[Doubt, ...]:
+    """Return the doubts of both, each once: what is written stays, with the proofs that the others add."""
+    more = {doubt.key: doubt for doubt in doubts}
+    there = {doubt.key: _adds(doubt, more.get(doubt.key, doubt)) for doubt in written}
+    return tuple((more | there)[key] for key in (*there, *(key for key in more if key not in there)))
+
+
+def _adds(written: Doubt | None, doubt: Doubt) -> Doubt:
+    """Return a doubt that is written, with what another note of it proves; that note where there is none.
+
+    One that a person has answered for stays as it is.
+    """
+    if written is None or written.trusted:
+        return written or doubt
+    boot_id, paired = written.boot_id or doubt.boot_id, written.paired or doubt.paired
+    return replace(written, boot_id=boot_id, paired=paired)
 
 
 def must_outlive(note: Note) -> bool:

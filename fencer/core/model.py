@@ -359,7 +359,7 @@ class Doubted(StrEnum):
     """The last reading before said that its memory went elsewhere."""
 
 
-@wire("kind guest witness by since_utc")
+@wire("kind guest witness by since_utc boot_id paired trusted")
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """One entry of an annotation on the Node: this hypervisor's off readings of this guest are not believed.
@@ -370,6 +370,10 @@ class Doubt:
         witness: Which hypervisor, see `Evidence.witness`; empty: that of the guest's endpoint, not yet heard.
         by: Which agent found out.
         since_utc: When, by the API server's clock.
+        boot_id: The boot, known from when this hypervisor reported the VM running, in which its kubelet was
+            proven alive since; empty: not proven. See `fencer.core.distrust`, as for the next two.
+        paired: Doubts on other Nodes counted beside this one, and made the endpoint distrusted.
+        trusted: Why a person trusts the endpoint all the same, with their name; empty: no one does.
     """
 
     kind: Doubted
@@ -377,6 +381,14 @@ class Doubt:
     witness: str
     by: str
     since_utc: str
+    boot_id: str = ""
+    paired: bool = False
+    trusted: str = ""
+
+    @property
+    def key(self) -> tuple[Doubted, GuestRef, str]:
+        """What makes two notes the same doubt: agents write it with their own name and time."""
+        return (self.kind, self.guest, self.witness)
 
     def means(self, evidence: Evidence) -> bool:
         """Whether this reading is one of those.
@@ -877,7 +889,7 @@ class GuestHistory:
     starts: Starts = Starts()
 
 
-@wire("guest witness incarnation renewed_utc renewals")
+@wire("guest witness incarnation renewed_utc renewals looked_s since_s reported_utc boot_id")
 @dataclass(frozen=True, slots=True)
 class Heard:
     """What live reads of the lease heard, each begun after a live reading that reported the guest off.
@@ -888,6 +900,11 @@ class Heard:
         incarnation: Which run.
         renewed_utc: The newest renewTime so far; the first of them may have been on its way.
         renewals: How many newer ones came after the first.
+        looked_s: When the newest of these reads was.
+        since_s: Since when the kubelet has been proven alive without a gap, while the Node shows a boot that
+            its binding knows; infinity: it is not.
+        reported_utc: The node's `NodeView.reported_utc` then.
+        boot_id: The known boot in which the kubelet was proven alive; empty: not proven yet.
     """
 
     guest: GuestRef
@@ -895,11 +912,15 @@ class Heard:
     incarnation: str | None
     renewed_utc: str
     renewals: int = 0
+    looked_s: float = float("-inf")
+    since_s: float = float("inf")
+    reported_utc: str = ""
+    boot_id: str = ""
 
 
 @wire(
     "nodes silent young_fences young_hosts hosts reserved reserved_hosts tainted last_stop_age_s stalled "
-    "contradicted_endpoints quorum_without paused_why"
+    "contradicted_endpoints quorum_without paused_why contradicted_by proven_wrong"
 )
 @dataclass(frozen=True, slots=True)
 class Fleet:
@@ -917,9 +938,11 @@ class Fleet:
         tainted: Nodes, by UID, that carry an out-of-service taint.
         last_stop_age_s: Since when any agent last stopped a guest, as far as this one knows. None: never.
         stalled: Endpoints where several guests were paused by storage errors, now or a while ago.
-        contradicted_endpoints: Endpoints with two or more contradicted bindings.
+        contradicted_endpoints: Endpoints that are distrusted: none of their off readings counts.
         quorum_without: Names of control-plane nodes whose guest may be stopped without losing etcd's quorum.
         paused_why: Set when an operator paused fencing for the whole cluster, with their words, and its end.
+        contradicted_by: Endpoint and node, of each node that proved its endpoint wrong.
+        proven_wrong: Those of the distrusted endpoints that stay so, whatever boots their Nodes show.
     """
 
     nodes: int
@@ -935,6 +958,8 @@ class Fleet:
     contradicted_endpoints: frozenset[str] = frozenset()
     quorum_without: frozenset[str] = frozenset()
     paused_why: str | None = None
+    contradicted_by: frozenset[tuple[str, str]] = frozenset()
+    proven_wrong: frozenset[str] = frozenset()
 
 
 @wire("stop_guest guest given_s guest_off_why over_brake_why same_boot_why adopt_why stop_after_s")

@@ -15,6 +15,8 @@ from fencer.core.model import Binding, FenceMark, GuestRef, NodeView
 ANOTHER = "another "
 """Before the name of an endpoint, in what another hypervisor is called that others call the same. No
 endpoint is called so: there is no space in their names."""
+UNIDENTIFIED = "unidentified "
+"""The same, while the endpoint of that name answers and can't report its identity: it may be that one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,10 @@ class Identities:
             return guest
         here = (endpoint for endpoint, identity in self.told.items() if identity == guest.hypervisor)
         endpoint = next(here, None)
-        if endpoint is None and (guest.endpoint in self.told or guest.endpoint in self.untold):
+        if endpoint is None and guest.endpoint in self.told:
             endpoint = f"{ANOTHER}{guest.endpoint}"
+        elif endpoint is None and guest.endpoint in self.untold:
+            endpoint = f"{UNIDENTIFIED}{guest.endpoint}"
         return guest if endpoint is None else replace(guest, endpoint=endpoint)
 
 

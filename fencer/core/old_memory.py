@@ -21,6 +21,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from fencer.core.cordon import AFTER_FENCE
+from fencer.core.history import BOOT_ID_LATE_S
 from fencer.core.holds import BY_REASON, Act, May, command_to_resume
 from fencer.core.identity import subject_of
 from fencer.core.model import (
@@ -40,13 +41,6 @@ from fencer.core.proof import fresh
 from fencer.core.rung import Passed, Subject
 from fencer.core.text import age
 from fencer.core.times import seconds_between
-
-BOOT_ID_LATE_S = 120.0
-"""A kubelet that started has reported its boot id by then.
-
-Source: kubernetes pkg/kubelet/kubelet.go, nodeReadyGracePeriod: for so long a kubelet that starts tries to
-report a node that is ready.
-"""
 
 OFF_AGAIN = "ran with its old memory after the fence, and is off now"
 IS_BACK = re.compile("came back with its old memory|runs with the memory")

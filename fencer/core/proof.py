@@ -21,7 +21,7 @@ from fencer.core.model import (
 )
 from fencer.core.policy import PausedGuest, Policy
 from fencer.core.rung import Answer, Objection, Passed, Rungs, Subject
-from fencer.core.text import age
+from fencer.core.text import age, listing, natural
 
 A_LEASE = "a lease in kube-node-lease; or, once Ready is Unknown, --confirm-guest-off WHY"
 """What it takes if nobody can say whether a node is silent."""
@@ -139,12 +139,7 @@ def not_renewed(subject: Subject, policy: Policy) -> Answer:
             policy.poll_s,
         )
     if evidence.guest.endpoint in subject.seen.fleet.contradicted_endpoints and evidence.proof in WITNESSED:
-        return Objection(
-            Verdict.REFUSE,
-            Reason.WITNESS_CONTRADICTED,
-            f"{evidence.guest.endpoint} reported several guests off whose nodes were heard",
-            "its guests seen running again: until then it is not believed when it says off",
-        )
+        return _distrusted(evidence.guest.endpoint, subject.seen)
     # From afar it may not have been read off yet: then no renewal can come after that.
     if run is not None and stands_still(run.power_state, policy) and renewals_in_run(subject.history, node):
         return Objection(
@@ -154,6 +149,24 @@ def not_renewed(subject: Subject, policy: Policy) -> Answer:
             "60 s of silence while off: its kubelet is alive",
         )
     return Passed("no renewal since the first off reading")
+
+
+def _distrusted(endpoint: str, seen: Observation) -> Objection:
+    """Refuse, because the endpoint was wrong about VMs of other nodes (D1)."""
+    return Objection(
+        Verdict.REFUSE,
+        Reason.WITNESS_CONTRADICTED,
+        f"{distrust_of(endpoint, seen)}, so it is distrusted for all its VMs",
+        "each of these VMs reported running there again, or its Node deleted, "
+        f"or `fencer trust {endpoint} --why WHY`, or --confirm-guest-off WHY",
+    )
+
+
+def distrust_of(endpoint: str, seen: Observation) -> str:
+    """Return why an endpoint is distrusted, with the nodes whose VMs it was wrong about."""
+    nodes = sorted((node for name, node in seen.fleet.contradicted_by if name == endpoint), key=natural)
+    of_whom = f"the VMs of {listing(nodes)}" if len(nodes) > 1 else f"the VM of {listing(nodes)}"
+    return f"{endpoint} reported {of_whom if nodes else 'several VMs'} as off while their kubelets were alive"
 
 
 def in_place(subject: Subject, _policy: Policy) -> Answer:

@@ -19,7 +19,7 @@ from fencer.core.fleet import (
     tainted,
 )
 from fencer.core.history import aged, unasked
-from fencer.core.model import Action, Fleet, GuestHistory, NodeView, PowerState, TaintNode
+from fencer.core.model import Action, Fleet, NodeView, PowerState, TaintNode
 from fencer.core.policy import Policy
 from fencer.core.times import Moment
 from fencer.runtime.index import Index
@@ -49,7 +49,7 @@ class Counting:
         self._world = world
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
-        self._ledger, self._names = shared.ledger, shared.names
+        self._ledger = shared.ledger
         self._leases = leases
         self._index = index
         self._counted: Scene | None = None
@@ -63,7 +63,6 @@ class Counting:
             fleet = survey(
                 scene.nodes.values(),
                 scene.evidence.values(),
-                self._histories(scene),
                 self._policy,
                 now.earliest_utc,
                 self._last_stop_age_s(now, now_s),
@@ -125,7 +124,7 @@ class Counting:
 
     def _take_newer(self, scene: Scene, views: Collection[NodeView]) -> None:
         scene.fleet, now_s = None, self._world.clock.now_s()
-        for view in map(self._names.read, views):
+        for view in map(self._leases.newest, views):
             before, lease = scene.nodes.get(view.name), self._memory.leases.get(view.uid)
             if before is not None and lease is not None and view.newer_than(before):
                 scene.nodes[view.name] = aged(view, lease, now_s) if before.asked else unasked(view, lease)
@@ -159,16 +158,6 @@ class Counting:
         ):
             scene.fleet = None
 
-    def _histories(self, scene: Scene) -> list[tuple[NodeView, GuestHistory, str]]:
-        """Return what may prove an endpoint wrong: nodes that were heard while their guests read off."""
-        return [
-            (node, history, candidates[0].guest.endpoint)
-            for node in scene.nodes.values()
-            if (history := self._memory.guests.get(node.uid)) is not None
-            and history.heard is not None
-            and (candidates := scene.directory.candidates(node))
-        ]
-
 
 def not_running(scene: Scene, nodes: Collection[NodeView]) -> frozenset[str]:
     """Name those nodes whose guests do not run, by their hypervisor's newest word."""
@@ -183,4 +172,5 @@ def not_running(scene: Scene, nodes: Collection[NodeView]) -> frozenset[str]:
 
 def _for_others(node: NodeView, policy: Policy) -> tuple[object, ...]:
     """Return what of a node counts in the sums over all."""
-    return node.uid, node.taints, node.mark, node.roles, node.asked, heard(node, policy)
+    wrong = (node.doubts, node.boot_id, node.binding) if node.doubts else None
+    return node.uid, node.taints, node.mark, node.roles, node.asked, heard(node, policy), wrong

@@ -592,4 +592,8 @@ def _doubts_told(doubts: Sequence[Doubt], noted: str) -> str:
     if not doubts:
         return "its guest was seen running again: its hypervisor is believed again"
     newest = doubts[-1]
+    if newest.paired:
+        return f"{noted}: {newest.guest.endpoint} was wrong about other VMs, too, so it is distrusted for all"
+    if newest.boot_id:
+        return f"{noted}: {newest.guest.endpoint} was wrong: the kubelet is alive in boot {newest.boot_id}"
     return f"{noted}: {newest.guest.endpoint} is not believed when it says off: {WORDS[newest.kind]}"

@@ -72,9 +72,10 @@ class Notebook:
         if isinstance(action, RecordDoubts) and ends:
             noted = () if before is None else before.doubts
             stood = () if isinstance(node.doubts, Unreadable) else node.doubts
-            over = (doubt for doubt in stood if doubt not in action.doubts and doubt not in noted)
+            goes_on = {doubt.key for doubt in action.doubts}
+            over = (doubt for doubt in stood if doubt.key not in goes_on and doubt not in noted)
             # One that is found out again has not ended any more: the Node already has it.
-            ended = missing_doubts(tuple(self._ended.get(node.uid, ())), action.doubts)
+            ended = (doubt for doubt in self._ended.get(node.uid, ()) if doubt.key not in goes_on)
             self._ended[node.uid] = frozenset((*ended, *over))
         self._names_of[node.uid] = node.name
         self._put(node.uid, self._names.note(note))

@@ -361,7 +361,7 @@ class Observer:
         now_s = self._world.clock.now_s()
         node = self._leases.live(fact)
         self._memory.live[node.uid] = (fact.node, now_s)
-        self._listen(node, evidence)
+        self._listen(node, evidence, now_s)
         self._memory.looked[node.uid] = now_s
         evidence = self._believed(node, evidence)
         self._remember(scene, node, evidence, now_s)
@@ -534,9 +534,9 @@ class Observer:
         key = node.binding.guest.key
         return None if candidates and candidates[0].guest.key == key else scene.evidence.get(key)
 
-    def _listen(self, node: NodeView, evidence: Evidence | None) -> None:
+    def _listen(self, node: NodeView, evidence: Evidence | None, now_s: float) -> None:
         before = self._memory.guests.get(node.uid, GuestHistory())
-        self._memory.guests[node.uid] = listen(before, node, evidence)
+        self._memory.guests[node.uid] = listen(before, node, evidence, now_s)
 
     def forget(self, node: NodeView) -> None:
         """Forget a deleted node with nothing left to do."""

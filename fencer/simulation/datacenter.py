@@ -112,7 +112,7 @@ class Datacenter:
         self.guests[name] = copy
         return copy
 
-    def leave_behind(self, guest: Guest, told: Passage) -> Guest:
+    def leave_behind(self, guest: Guest, told: Passage | None) -> Guest:
         """Leave a guest's definition where it was, as it moves to another endpoint, and what is told of it.
 
         Source: `virsh migrate` without ``--undefinesource``, `qm remote-migrate` without ``--delete``.

@@ -79,6 +79,25 @@ def moved_out(chance: Random, shape: Shape, victim: str, began_s: float, back_s:
     return [*left, Fault(at_s, what, victim, death=True), end]
 
 
+def moved_cold(chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
+    """Two guests of an endpoint are shut down, and boot on a hypervisor that fencer doesn't know.
+
+    Their old place goes on calling them off, while their kubelets live: it is right. Then another guest of
+    that endpoint dies.
+    """
+    others = [
+        name
+        for name in shape.nodes
+        if name != victim and shape.endpoint_of(name) == shape.endpoint_of(victim)
+    ]
+    moved = chance.sample(others, min(2, len(others)))
+    moved_s = max(WELL_S, began_s - chance.uniform(0.0, 60.0))
+    moves = [Fault(moved_s + chance.uniform(0.0, 20.0), What.MOVE_COLD, name) for name in moved]
+    dies_s = moved_s + chance.uniform(-10.0, 200.0)
+    death = Fault(dies_s, chance.choice((What.CRASH, What.POWER_OFF)), victim, death=True)
+    return [*moves, death, Fault(max(back_s, dies_s + 20.0), What.START, victim)]
+
+
 def forged(chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
     """A kubelet lies about its UUID or writes on its Node what it likes; then it falls, or another does."""
     liar = chance.choice((victim, chance.choice(shape.nodes)))

@@ -14,7 +14,7 @@ from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.hosts import WitnessTrouble, recover
 from fencer.simulation.hypervisor import SimulatedHypervisor
-from fencer.simulation.passages import back_up, migrate, move_out
+from fencer.simulation.passages import back_up, migrate, move_cold, move_out
 from fencer.simulation.pauser import WHY, hold
 from fencer.simulation.timeline import Actor
 
@@ -58,6 +58,7 @@ class What(StrEnum):
     MIGRATE = "migrate"
     MOVE_OUT = "move_out"
     MOVE_OUT_LOCKED = "move_out_locked"
+    MOVE_COLD = "move_cold"
     UNLOCK = "unlock"
     CLONE = "clone"
     BACK_UP = "back_up"
@@ -227,9 +228,19 @@ def _loosen_budgets(simulation: Simulation) -> None:
 
 def _move_out(simulation: Simulation, guest: Guest, left: Passage) -> bool:
     """Move a guest to the first endpoint that is not its own; one unknown to fencer, if there is one."""
+    there = _other_endpoint(simulation, guest)
+    return move_out(simulation.world, guest, there, f"{there}1", left)
+
+
+def _move_cold(simulation: Simulation, guest: Guest) -> bool:
+    """The same for a guest that is shut down for it, and boots there."""
+    there = _other_endpoint(simulation, guest)
+    return move_cold(simulation.world, guest, there, f"{there}1")
+
+
+def _other_endpoint(simulation: Simulation, guest: Guest) -> str:
     shape = simulation.shape
-    others = [name for name in (*shape.foreign, *shape.further, shape.endpoint) if name != guest.endpoint]
-    return move_out(simulation.world, guest, others[0], f"{others[0]}1", left)
+    return next(name for name in (*shape.foreign, *shape.further, shape.endpoint) if name != guest.endpoint)
 
 
 def _force_delete_pods(all_: Simulation, guest: Guest) -> None:
@@ -266,6 +277,7 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.MIGRATE: lambda all_, guest: migrate(all_.world, guest, _elsewhere(all_, guest)),
     What.MOVE_OUT: lambda all_, guest: _move_out(all_, guest, MIGRATED),
     What.MOVE_OUT_LOCKED: lambda all_, guest: _move_out(all_, guest, LOCKED),
+    What.MOVE_COLD: _move_cold,
     What.UNLOCK: lambda _, guest: setattr(guest, "passage", UNLOCKED),
     What.CLONE: lambda all_, guest: all_.world.copy_guest(guest, all_.shape.endpoint),
     What.BACK_UP: lambda all_, guest: back_up(all_.world, guest),

@@ -20,6 +20,9 @@ SWITCH_S = 25.0
 ARRIVAL_S = 60.0
 """How long the endpoint goes on asking the host that the guest has left."""
 
+CARRIED_S = 8.0
+"""How long the disks of a guest that is off take to another endpoint."""
+
 BACKUP_BEGINS_S = 7.0
 """How long a backup in stop mode leaves a guest without a process: longer than `confirm_s`."""
 
@@ -85,6 +88,31 @@ def move_out(world: Datacenter, guest: Guest, endpoint: str, host: str, left: Pa
     copying = Passage(PowerState.RUNNING, f"running, being migrated to {host}")
     world.become(guest, PowerState.RUNNING, guest.why, copying)
     _then(world, guest, COPY_S, arrive)
+    return True
+
+
+def move_cold(world: Datacenter, guest: Guest, endpoint: str, host: str) -> bool:
+    """Shut a guest down, and boot it at another endpoint; its definition stays where it was.
+
+    Args:
+        world: The world.
+        guest: The guest.
+        endpoint: Where it goes.
+        host: And to which host there.
+    """
+    if guest.power is not PowerState.RUNNING or guest.passage is not None:
+        return False
+    world.power_off(guest, "shutdown")
+    starts = guest.starts
+
+    def arrive() -> None:
+        if guest.power is not PowerState.STOPPED or guest.starts != starts:
+            return
+        world.leave_behind(guest, None)
+        guest.endpoint, guest.host, guest.came_from = endpoint, host, ()
+        world.start(guest)
+
+    _then(world, guest, CARRIED_S, arrive)
     return True
 
 

@@ -73,6 +73,9 @@ BLIPS_SHARE = 0.2
 LOOPS = Kind(crash_loop, 0, comes_back=True)
 """The same of a crash loop, by another chance."""
 LOOPS_SHARE = 0.08
+MOVED_COLD = Kind(deceptions.moved_cold, 0)
+MOVED_COLD_SHARE = 0.05
+"""The same: in so many worlds guests move cold to a hypervisor that fencer doesn't know."""
 CHECKED_SHARE = 0.25
 """In so many worlds another controller asks for sick nodes, sooner or later, patient or not."""
 DISK_SHARE = 0.1
@@ -85,14 +88,11 @@ FORCED_SHARE = 0.15
 """In so many worlds an administrator force-deletes the pods of a dead node, before or after its fence."""
 PINNED_SHARE = 0.15
 """In so many worlds the template of a workload with a volume names its node, past the scheduler."""
-<<<<<<< HEAD
 SLOW_API_SHARE = 0.1
 """In so many worlds the API is slow: fencer has to cope with seconds for each call (docs/performance.md)."""
 SLOW_API_S = (1.0, 2.0, 3.0, 4.0)
-=======
 UNRECORDED_SHARE = 0.15
 """In so many worlds the API server has no record of who wrote what on the Nodes: somebody reset it."""
->>>>>>> c0c2636bee25b345f92aa9250f1f98da8c4e3271
 SKEWED_S = (0.0, 2.0, 30.0, 120.0, 300.0, 590.0)
 """How far a clock is ahead, or behind: less than the ten minutes that fencer errs to the safe side for, by
 what answers take (docs/design.md, E26)."""
@@ -114,6 +114,8 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     shape = replace(shape, api_s=_api_s(seed))
     script: Sequence[Fault]
     script, kind = _script(chance, shape, seed)
+    if kind is MOVED_COLD:
+        shape = replace(shape, foreign=("elsewhere",))
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     if not kind.needs_witness:
         script = (*script, *_fates(chance, watchers, script))
@@ -183,6 +185,8 @@ def _script(chance: Random, shape: Shape, seed: int) -> tuple[tuple[Fault, ...],
         kind = BLIPS
     elif draws_loop(seed):
         kind = LOOPS
+    elif Random(f"{seed}, moved cold").random() < MOVED_COLD_SHARE:  # noqa: S311 - repeatable
+        kind = MOVED_COLD
     script = list(kind.draw(chance, working, victim, began_s, back_s))
     script += [Fault(chance.uniform(10.0, 25.0), What.POWER_OFF, name) for name in shape.spare]
     if kind.needs_witness:

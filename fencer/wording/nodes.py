@@ -15,6 +15,7 @@ from fencer.core.model import (
     Reason,
     Verdict,
 )
+from fencer.core.proof import distrust_of
 from fencer.core.text import age, listing, printable
 from fencer.core.times import seconds_between
 from fencer.wording.reasons import TEXTS, change, says
@@ -88,18 +89,31 @@ def disbelieved(judged: Judged) -> str | None:
     return f"its guest reads {printable(evidence.raw)}"
 
 
+def distrusted(judged: Judged) -> str | None:
+    """Return the endpoint of a healthy node's VM, if it is distrusted because of other nodes' VMs."""
+    guest = judged.decision.guest
+    if judged.decision.verdict is not Verdict.HEALTHY or guest is None or disbelieved(judged) is not None:
+        return None
+    return guest.endpoint if guest.endpoint in judged.observation.fleet.contradicted_endpoints else None
+
+
 def unfit(judged: Judged) -> str | None:
     """Return why a healthy node could not be fenced if it died now; None: it could."""
     node = judged.observation.node
     taken = judged.decision.verdict is Verdict.HEALTHY and node.out_of_service is not None and not node.fenced
-    return TEXTS[Reason.FOREIGN_TAINT].says if taken else disbelieved(judged)
+    if taken:
+        return TEXTS[Reason.FOREIGN_TAINT].says
+    endpoint = distrusted(judged)
+    return disbelieved(judged) or (endpoint and distrust_of(endpoint, judged.observation))
 
 
 def would_change(judged: Judged) -> str:
     """Return what would change the answer about a node."""
     if unfit(judged) is None:
         return change(judged.decision)
-    return "its guest seen running there" if disbelieved(judged) else TEXTS[Reason.FOREIGN_TAINT].change
+    if disbelieved(judged):
+        return "its guest seen running there"
+    return (TEXTS[Reason.FOREIGN_TAINT if distrusted(judged) is None else Reason.WITNESS_CONTRADICTED]).change
 
 
 def is_unprotected(judged: Judged) -> bool:

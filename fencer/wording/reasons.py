@@ -91,8 +91,9 @@ TEXTS: dict[Reason, Text] = {
         "the guest seen running again, or --confirm-guest-off WHY",
     ),
     Reason.WITNESS_CONTRADICTED: Text(
-        "its hypervisor reported it off while its kubelet lived, so it is not believed",
-        "the guest seen running there again, or --confirm-guest-off WHY",
+        "its hypervisor is distrusted: it reported a VM as off while its kubelet was alive",
+        "the guest seen running there again, or --confirm-guest-off WHY; fencer trust ENDPOINT --why WHY, if "
+        "it was wrong about several VMs",
     ),
     Reason.DOUBTS_UNREADABLE: Text(
         "the note about its hypervisor cannot be read", "the fencer version that wrote it"

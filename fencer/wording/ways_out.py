@@ -26,7 +26,7 @@ from fencer.core.starts import LOOP_S
 from fencer.core.text import age, printable, unticked
 from fencer.core.word import WORD_LASTS_S, word_over
 from fencer.wording.foresight import NEVER_WRITTEN
-from fencer.wording.nodes import blind, disbelieved, fenced_age, unfit
+from fencer.wording.nodes import blind, disbelieved, distrusted, fenced_age, unfit
 from fencer.wording.reasons import change
 
 _CHECK = "`fencer check` looks at every connection"
@@ -162,6 +162,13 @@ OF_A_DOUBT: dict[Reason, str] = {
 }
 """Other words if a reading is not believed."""
 
+OF_AN_ENDPOINT: dict[Reason, str] = {
+    Reason.WITNESS_CONTRADICTED: (
+        "if you know that {endpoint} reports the truth now: `fencer trust {endpoint} --why WHY`; " + _WORD
+    ),
+}
+"""Other words if an endpoint is distrusted because of other nodes."""
+
 OF_A_FILE = (
     "`virsh restore FILE`, or `virsh start` and delete the file; or, if you know that nobody will restore "
     "it: `fencer fence {node} --confirm-guest-off WHY`. Be sure: two writers destroy a volume"
@@ -192,6 +199,11 @@ DOUBTS_WAY = (
     "`kubectl annotate node {node} fencer.dev/doubts-`."
 )
 
+TRUST_WAY = (
+    "What would change this: each of these VMs reported running there again, or its Node deleted. If you "
+    "know that {endpoint} reports the truth now: `fencer trust {endpoint} --why WHY`."
+)
+
 TAINT_WAY = (
     "What would change this: that taint taken off by its owner. Until then no pod can run there. "
     f"Try: `kubectl taint node {{node}} {OUT_OF_SERVICE}-` takes it off."
@@ -217,6 +229,8 @@ def what_helps(judged: Judged, path: str) -> Iterator[str]:
         yield COUNTED_WAY.format(verb="unfence" if fenced else "fence", node=name)
     elif disbelieved(judged) is not None:
         yield DOUBTS_WAY.format(node=name)
+    elif (endpoint := distrusted(judged)) is not None:
+        yield TRUST_WAY.format(endpoint=unticked(endpoint))
     elif unfit(judged) is not None:
         yield TAINT_WAY.format(node=name)
     elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None or _kept_cordon(decision):
@@ -243,8 +257,8 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
     way = (OF_A_LABEL if EXCLUDE_LABEL in node.excluded_by else WAYS).get(decision.reason, "")
     if node.fenced:
         way = OF_A_FENCE.get(decision.reason, way)
-    if evidence is not None and evidence.doubt is not None:
-        way = OF_A_DOUBT.get(decision.reason, way)
+    if evidence is not None:
+        way = (OF_A_DOUBT if evidence.doubt is not None else OF_AN_ENDPOINT).get(decision.reason, way)
     if decision.reason is Reason.GUEST_SAVED and evidence is not None and _filed(evidence):
         way = OF_A_FILE
     old = still_bound(judged.observation)
@@ -259,7 +273,14 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
     if way:
         named = f"{guest.endpoint}/{guest.id}" if guest else "ENDPOINT/GUEST"
         bound = unticked(old.uuid) if old else ""
-        way = way.format(node=unticked(node.name), path=unticked(path), guest=unticked(named), bound=bound)
+        endpoint = guest.endpoint if guest else "ENDPOINT"
+        way = way.format(
+            node=unticked(node.name),
+            path=unticked(path),
+            guest=unticked(named),
+            bound=bound,
+            endpoint=unticked(endpoint),
+        )
         yield f"Try: {way}."
 
 

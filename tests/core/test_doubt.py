@@ -9,6 +9,7 @@ from fencer.core.doubt import LOOK_EVERY_S, WORDS, believe, in_the_way
 from fencer.core.holds import writes_notes
 from fencer.core.host_power import by_host_power
 from fencer.core.model import (
+    Binding,
     Candidate,
     DiscardSaved,
     Doubted,
@@ -32,6 +33,7 @@ from fencer.core.policy import Policy, SavedGuest
 from fencer.core.proof import not_believed
 from tests.core.build import (
     ARMED,
+    BOOT,
     GUEST,
     NOW_S,
     NOW_UTC,
@@ -193,6 +195,13 @@ class TestLeftBehind:
         heard = GuestHistory(heard=Heard(GUEST, "test:lab", "run-1", NOW_UTC, renewals=2))
         saved = node(doubts=(doubt(Doubted.SAVED),))
         assert believe(OFF, saved, heard).doubt.kind is Doubted.CONTRADICTED
+
+    def test_not_while_the_endpoint_where_it_runs_cannot_say_whether_it_is_the_bound_one(self):
+        """It would be a false move, which keeps the node from being fenced until it is seen running again."""
+        bound = node(binding=Binding(replace(GUEST, endpoint="unidentified lab"), (BOOT,)))
+        assert written(healthy(node=replace(bound, ready=True, lease_age_s=3.0))) is None
+        another = replace(bound, binding=Binding(replace(GUEST, endpoint="another lab"), (BOOT,)))
+        assert [entry.kind for entry in written(healthy(node=another))] == [Doubted.MIGRATED]
 
     def test_not_while_it_runs_here_or_no_copy_of_it_runs(self):
         for both in (PowerState.RUNNING, PowerState.STOPPED):

@@ -13,18 +13,18 @@ from fencer.core.fleet import (
     survey,
     tainted,
 )
-from fencer.core.model import Binding, GuestHistory, Heard, PowerState, Unreadable
-from tests.core.build import ARMED, BOOT, GUEST, MARK, OTHER, TAINT, evidence, healthy, node
+from fencer.core.model import PowerState, Unreadable
+from tests.core.build import ARMED, BOOT, MARK, OTHER, TAINT, doubt, evidence, healthy, node
 
 ALIVE = healthy().node
 AN_HOUR_LATER = "2026-11-20T10:58:30Z"
 FENCED = node(taints=(TAINT,), mark=MARK)
-CALLED_OFF = GuestHistory(heard=Heard(GUEST, "test:lab", "run-1", "", renewals=2))
+CALLED_OFF = replace(ALIVE, doubts=(doubt(),))
 
 
-def summed_up(*nodes, readings=(), histories=(), policy=ARMED, utc="2026-11-20T10:00:00Z", **facts):
+def summed_up(*nodes, readings=(), policy=ARMED, utc="2026-11-20T10:00:00Z", **facts):
     told = {"last_stop_age_s": None, "paused_why": None} | facts
-    return survey(nodes, readings, histories, policy, utc, **told)
+    return survey(nodes, readings, policy, utc, **told)
 
 
 def named(name, **facts):
@@ -168,41 +168,20 @@ class TestQuorum:
         assert quorum_without(three, ARMED, frozenset({"a"})) == {"a"}
 
 
-class TestWitnessesThatErred:
-    """Of two guests of an endpoint, and nothing is believed any more that it calls off."""
+class TestDistrustedEndpoints:
+    """Which they are, and because of which nodes; the rules are those of `fencer.core.distrust`."""
 
-    def contradicted(self, *pairs):
-        histories = [(seen, history, "lab") for seen, history in pairs]
-        return summed_up(ALIVE, histories=histories).contradicted_endpoints
+    def test_two_doubts_of_one_endpoint_that_count_and_one_is_not_enough(self):
+        assert summed_up(CALLED_OFF, ALIVE).contradicted_endpoints == frozenset()
+        summed = summed_up(CALLED_OFF, replace(CALLED_OFF, name="k8s-3"), ALIVE)
+        assert summed.contradicted_endpoints == {"lab"}
+        assert summed.contradicted_by == {("lab", "k8s-2"), ("lab", "k8s-3")}
+        assert summed.proven_wrong == frozenset()
 
-    def test_twice_is_proof_and_once_is_not(self):
-        pair = (ALIVE, CALLED_OFF)
-        assert self.contradicted(pair) == frozenset()
-        assert self.contradicted(pair, pair) == {"lab"}
-
-    def test_each_endpoint_counts_for_itself(self):
-        histories = [(ALIVE, CALLED_OFF, "lab"), (ALIVE, CALLED_OFF, "home")]
-        assert summed_up(ALIVE, histories=histories).contradicted_endpoints == frozenset()
-
-    @pytest.mark.parametrize(
-        "pair",
-        [
-            (ALIVE, GuestHistory()),
-            (ALIVE, replace(CALLED_OFF, heard=replace(CALLED_OFF.heard, renewals=1))),
-            (replace(ALIVE, binding=None), CALLED_OFF),
-            (replace(ALIVE, binding=Unreadable("broken")), CALLED_OFF),
-            (replace(ALIVE, binding=Binding(OTHER, (BOOT,))), CALLED_OFF),
-            (replace(ALIVE, binding=None), replace(CALLED_OFF, proven=True, guest=OTHER.key)),
-            (replace(ALIVE, binding=None), replace(CALLED_OFF, proven=False, guest=GUEST.key)),
-        ],
-        ids=["not heard", "heard once", "unbound", "unreadable", "of another", "saw another", "saw none"],
-    )
-    def test_a_sign_of_life_counts_of_a_guest_that_is_the_node(self, pair):
-        assert self.contradicted(pair, pair) == frozenset()
-
-    def test_the_agents_own_eyes_prove_that_too(self):
-        pair = (replace(ALIVE, binding=None), replace(CALLED_OFF, proven=True, guest=GUEST.key))
-        assert self.contradicted(pair, pair) == {"lab"}
+    def test_those_that_are_proven_stay_so(self):
+        proven = replace(CALLED_OFF, doubts=(doubt(boot_id=BOOT),))
+        assert summed_up(proven, replace(CALLED_OFF, name="k8s-3")).proven_wrong == frozenset()
+        assert summed_up(proven, replace(proven, name="k8s-3")).proven_wrong == {"lab"}
 
 
 class TestStalls:

@@ -18,7 +18,7 @@ from fencer.core.history import (
     track,
     unheard,
 )
-from fencer.core.model import GuestHistory, Heard, PowerState
+from fencer.core.model import Binding, GuestHistory, Heard, PowerState, Unreadable
 from fencer.core.policy import Mode, Policy
 from tests.core.build import BOOT, GUEST, NEW_BOOT, NOW_S, OTHER, evidence, node
 
@@ -258,7 +258,8 @@ class TestLiveLooks:
         history = start or GuestHistory()
         for reading, second in looks:
             fact = reading if not isinstance(reading, PowerState) else evidence(reading)
-            history = listen(history, node(renewed_utc=f"2026-11-20T10:00:{second:02d}Z"), fact)
+            seen = node(renewed_utc=f"2026-11-20T10:00:{second:02d}Z")
+            history = listen(history, seen, fact, NOW_S + second)
         return history.heard and history.heard.renewals
 
     def test_the_first_renewal_may_be_older_than_the_end_and_counts_for_nothing(self):
@@ -299,11 +300,91 @@ class TestLiveLooks:
     def test_what_is_not_live_is_not_taken_in(self):
         before = self.heard((OFF, 10), (OFF, 20))
         assert self.heard((OFF, 10), (OFF, 20), (evidence(OFF, conclusive=False), 30)) == before
-        assert listen(GuestHistory(), node(), None) == GuestHistory()
+        assert listen(GuestHistory(), node(), None, NOW_S) == GuestHistory()
 
     def test_a_lease_that_cannot_be_read_is_no_sign_of_life(self):
-        history = listen(GuestHistory(), node(renewed_utc=""), evidence(OFF))
-        assert listen(history, node(renewed_utc=""), evidence(OFF)).heard.renewals == 0
+        history = listen(GuestHistory(), node(renewed_utc=""), evidence(OFF), NOW_S)
+        assert listen(history, node(renewed_utc=""), evidence(OFF), NOW_S).heard.renewals == 0
+
+
+class TestKnownBoots:
+    """In which boot a kubelet lives whose VM is reported off: a known boot, or one that is just starting."""
+
+    BINDING = Binding(GUEST, (BOOT,))
+    ALIVE = tuple((at_s, at_s, {}) for at_s in range(0, 151, 10))
+    """A renewal every 10 s: the second one after the first reading is that at 20 s."""
+
+    def listened(self, *looks, binding=BINDING, reading=None):
+        """Fold looks: at which second, when the lease was last renewed, and what else the Node shows."""
+        history = GuestHistory()
+        for at_s, renewed_s, facts in looks:
+            usual = {"lease_age_s": float(at_s - renewed_s), "reported_utc": "before", "binding": binding}
+            seen = node(**{"renewed_utc": str(renewed_s)} | usual | facts)
+            history = listen(history, seen, reading or evidence(), float(at_s))
+        return history.heard
+
+    def test_a_kubelet_that_goes_on_for_two_minutes_and_shows_a_known_boot_is_alive_in_it(self):
+        assert self.listened(*self.ALIVE[:14]).boot_id == ""
+        assert self.listened(*self.ALIVE[:15]).boot_id == BOOT
+
+    def test_by_when_it_renewed_not_by_when_that_was_read(self):
+        """It may be dead since."""
+        heard = self.listened(*self.ALIVE[:14], (155, 130, {}))
+        assert (heard.renewals, heard.boot_id) == (13, "")
+
+    def test_one_that_reports_its_status_after_two_renewals_is_alive_in_the_boot_that_it_reports(self):
+        report = (30, 30, {"reported_utc": "since"})
+        assert self.listened(*self.ALIVE[:3], report).boot_id == BOOT
+        starts = (30, 30, {"reported_utc": "since", "boot_id": NEW_BOOT})
+        assert self.listened(*self.ALIVE[:3], starts).boot_id == ""
+
+    @pytest.mark.parametrize("before", [1, 2])
+    def test_a_report_from_before_that_may_have_been_on_its_way(self, before):
+        looks = [(at_s, at_s, {"reported_utc": "late"}) for at_s in range(10 * before, 60, 10)]
+        assert self.listened(*self.ALIVE[:before], *looks).boot_id == ""
+
+    def test_one_without_a_time_is_no_report(self):
+        looks = [(at_s, at_s, {"reported_utc": "" if at_s > 20 else "before"}) for at_s in range(0, 60, 10)]
+        assert self.listened(*looks).boot_id == ""
+
+    def test_a_boot_that_is_not_known_is_never_proven(self):
+        moved = [(at_s, at_s, {"boot_id": NEW_BOOT, "reported_utc": str(at_s)}) for at_s in range(0, 300, 10)]
+        assert self.listened(*moved).boot_id == ""
+
+    def test_a_kubelet_that_starts_shows_the_boot_before_for_a_while(self):
+        starts = [(at_s, at_s, {"boot_id": BOOT if at_s < 60 else NEW_BOOT}) for at_s in range(0, 300, 10)]
+        assert self.listened(*starts).boot_id == ""
+
+    def test_from_when_it_shows_a_known_boot_again_it_counts_anew(self):
+        other = [(at_s, at_s, {"boot_id": NEW_BOOT}) for at_s in range(50, 80, 10)]
+        after = [(at_s, at_s, {}) for at_s in range(80, 210, 10)]
+        assert self.listened(*self.ALIVE[:5], *other, *after[:-1]).boot_id == ""
+        assert self.listened(*self.ALIVE[:5], *other, *after).boot_id == BOOT
+
+    @pytest.mark.parametrize(
+        "binding",
+        [None, Unreadable("broken"), Binding(OTHER, (BOOT,)), Binding(replace(GUEST, host="lab2"), (BOOT,))],
+        ids=["none", "unreadable", "another VM", "another host"],
+    )
+    def test_it_is_a_boot_of_the_vm_that_the_node_is_bound_to(self, binding):
+        here = evidence(guest=replace(GUEST, host="lab1"))
+        assert self.listened(*self.ALIVE, reading=here).boot_id == BOOT
+        assert self.listened(*self.ALIVE, reading=here, binding=binding).boot_id == ""
+
+    @pytest.mark.parametrize(
+        "gap",
+        [((80, 40, {}), (90, 90, {})), ((80, 80, {}),), ((60, 45, {"lease_age_s": None}), (65, 65, {}))],
+        ids=["silent", "nobody looked", "unreadable"],
+    )
+    def test_in_a_gap_another_kubelet_may_have_started_and_it_counts_from_then(self, gap):
+        since_s = gap[-1][0]
+        after = [(at_s, at_s, {}) for at_s in range(since_s + 10, since_s + 121, 10)]
+        assert self.listened(*self.ALIVE[:5], *gap, *after[:-1]).boot_id == ""
+        assert self.listened(*self.ALIVE[:5], *gap, *after).boot_id == BOOT
+
+    def test_once_proven_no_other_boot_and_no_silence_takes_it_back(self):
+        later = ((170, 170, {"boot_id": NEW_BOOT}), (400, 170, {"boot_id": NEW_BOOT}))
+        assert self.listened(*self.ALIVE[:15], *later).boot_id == BOOT
 
 
 class TestJudgements:

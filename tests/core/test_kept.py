@@ -102,6 +102,21 @@ class TestTakingANote:
         seen = laid_over(node(), before)
         assert with_action(before, seen, RecordDoubts((WRONG,))).doubts == (WRONG,)
 
+    def test_a_proof_of_one_that_is_noted_or_on_the_node_is_noted_with_it(self):
+        proven = replace(WRONG, boot_id=BOOT)
+        before = replace(NOTE, doubts=(WRONG,))
+        for seen, noted in ((node(), before), (node(doubts=(WRONG,)), None)):
+            laid = seen if noted is None else laid_over(seen, noted)
+            note = with_action(noted, laid, RecordDoubts((proven,)))
+            assert note.doubts == (proven,)
+            again = with_action(note, laid_over(seen, note), RecordDoubts((proven,)))
+            assert again == note, "written in vain, it is still noted"
+
+    def test_a_proof_of_another_agents_doubt_stays_noted_until_it_is_written(self):
+        theirs, note = replace(WRONG, by="another"), replace(NOTE, doubts=(replace(WRONG, boot_id=BOOT),))
+        laid = laid_over(node(doubts=(theirs,)), note)
+        assert with_action(note, laid, RecordDoubts(laid.doubts)) == note
+
     def test_where_the_node_s_doubts_cannot_be_read_all_are_new_but_those_noted(self):
         before, seen = replace(NOTE, doubts=(SAVED,)), node(doubts=NEWER)
         assert with_action(None, seen, RecordDoubts((SAVED,))).doubts == (SAVED,)
@@ -137,6 +152,35 @@ class TestDoubtsLaidOver:
     def test_a_doubt_of_something_else_is_another_one(self, other):
         note = replace(NOTE, doubts=(SAVED,))
         assert laid_over(node(doubts=(other,)), note).doubts == (other, SAVED)
+
+    PROVEN = replace(WRONG, boot_id=BOOT)
+    THEIRS = replace(WRONG, by="fencer@pve2", since_utc="2026-11-20T09:00:00Z")
+
+    @pytest.mark.parametrize(
+        ("ours", "laid"),
+        [
+            (PROVEN, replace(THEIRS, boot_id=BOOT)),
+            (replace(PROVEN, paired=True), replace(THEIRS, boot_id=BOOT, paired=True)),
+        ],
+        ids=["proven", "one of several"],
+    )
+    def test_a_proof_is_new_and_is_written_into_the_doubt_that_is_there(self, ours, laid):
+        note = replace(NOTE, doubts=(ours,))
+        assert still_unwritten(node(doubts=(self.THEIRS,)), note) == note
+        assert laid_over(node(doubts=(SAVED, self.THEIRS)), note).doubts == (SAVED, laid)
+        assert still_unwritten(node(doubts=(laid,)), note) is None
+
+    def test_no_older_note_takes_a_proof_back(self):
+        proven, note = replace(self.THEIRS, boot_id=NEW_BOOT, paired=True), replace(NOTE, doubts=(WRONG,))
+        for late in (note, replace(note, doubts=(self.PROVEN,))):
+            assert laid_over(node(doubts=(proven,)), late).doubts == (proven,)
+            assert still_unwritten(node(doubts=(proven,)), late) is None
+
+    def test_one_that_a_person_has_answered_for_stays_as_it_is(self):
+        trusted = replace(self.THEIRS, trusted="anna: it is well")
+        note = replace(NOTE, doubts=(replace(self.PROVEN, paired=True),))
+        assert laid_over(node(doubts=(trusted,)), note).doubts == (trusted,)
+        assert still_unwritten(node(doubts=(trusted,)), note) is None
 
     def test_what_cannot_be_read_is_left_as_it_is_and_keeps_the_note(self):
         note = replace(NOTE, doubts=(SAVED,))
@@ -239,6 +283,8 @@ class TestMerged:
         older = replace(NOTE, doubts=(SAVED,))
         newer = replace(NOTE, doubts=(replace(SAVED, by="another"), WRONG))
         assert merged(older, newer).doubts == (SAVED, WRONG)
+        proven = replace(WRONG, boot_id=BOOT, by="another")
+        assert merged(newer, replace(NOTE, doubts=(proven,))).doubts[1] == replace(WRONG, boot_id=BOOT)
 
     @pytest.mark.parametrize(
         ("older", "newer", "binding", "instead_of"),

@@ -144,7 +144,7 @@ def test_a_node_whose_lease_nobody_read_is_healthy_as_long_as_it_is_ready_but_no
     voice = replace(ready, name="k8s-9", uid="9", asked=True, lease_age_s=1.0)
 
     def silent(*nodes):
-        return survey(nodes, (), (), ARMED, "", None, None).silent
+        return survey(nodes, (), ARMED, "", None, None).silent
 
     assert silent(ready, ready) == 2
     assert silent(ready, voice) == 0

@@ -24,7 +24,7 @@ def called(endpoint, hypervisor=""):
         (called("home", PVE), "home"),
         (called("home", KVM), "another home"),
         (called("old", KVM), "another old"),
-        (called("mute", KVM), "another mute"),
+        (called("mute", KVM), "unidentified mute"),
         (called("silent", KVM), "silent"),
         (called("elsewhere", KVM), "elsewhere"),
         (called("home"), "home"),

@@ -149,6 +149,19 @@ def test_one_that_answers_and_cannot_tell_is_not_believed_before_it_can(stage, c
     assert stage.node().fenced
 
 
+@pytest.mark.parametrize("cannot", [None, HypervisorProtocol("lab: who am I?")], ids=["None", "an error"])
+def test_nor_is_a_move_noted_from_where_its_guest_may_just_run(stage, cannot):
+    """Once it can tell, a false one would keep the node from being fenced."""
+    site = Site(stage.simulation.hypervisor, cannot, state=None)
+    on_site(stage, site)
+    stage.run(20)
+    assert stage.node().doubts == ()
+    stage.happen(What.POWER_OFF)
+    site.identity = LAB
+    stage.run(100)
+    assert stage.node().fenced
+
+
 def test_one_that_has_no_name_of_its_own_goes_by_that_of_the_configuration(stage):
     for node in stage.simulation.api.nodes.values():
         del node.annotations[keys.BINDING]

@@ -74,7 +74,7 @@ HYPERVISOR_LIES = Scenario(
     ),
     fenced=(),
     refused=Reason.WITNESS_CONTRADICTED,
-    duration_s=460.0,
+    duration_s=470.0,
     alone_s=460.0,
     alone_whole=True,
 )

@@ -11,11 +11,12 @@ from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from fencer.simulation.scenario import ARMED
 from tests.scenarios.ways.case import passes, row, way
-from tests.scenarios.ways.ends import fenced, freed, healthy, recovered
+from tests.scenarios.ways.ends import fenced, freed, healthy, recovered, says
 from tests.scenarios.ways.steps import (
     annotated,
     answers_after,
     commands,
+    deleted,
     everywhere,
     foreseen_from_afar,
     forgotten,
@@ -282,14 +283,25 @@ ROWS = [
             to=fenced,
         ),
         way(WORD, WHY, do=[GIVEN], to=fenced),
-        beside=("the hypervisor's word was proven wrong", SURE),
+        beside=(
+            "the hypervisor's word was proven wrong",
+            "fencer trust ENDPOINT --why WHY, if it was wrong about several VMs",
+            SURE,
+        ),
     ),
     row(
         Reason.WITNESS_CONTRADICTED,
         (*(happens(What.LIE_STOPPED, to=node) for node in ("k8s-1", "k8s-3")), waits(60), DEAD),
-        way("its guests seen running again", do=[everywhere(What.TRUTHFUL)], to=fenced),
-        way(WORD, do=[waits(30), GIVEN], to=fenced),
-        beside=("until then it is not believed when it says off", SURE),
+        way("each of these VMs reported running there again", do=[everywhere(What.TRUTHFUL)], to=fenced),
+        way("its Node deleted", do=[deleted("k8s-1"), deleted("k8s-3")], to=says(Reason.PODS_CLEARED)),
+        way(
+            "`fencer trust lab --why WHY`",
+            "if you know that lab reports the truth now: `fencer trust lab --why WHY`",
+            do=[types("trust", "lab", "--why", "WHY")],
+            to=fenced,
+        ),
+        way(WORD, WHY, do=[waits(30), GIVEN], to=fenced),
+        beside=(SURE,),
         shape=FIVE,
         more="of an endpoint that erred twice",
     ),

@@ -1,0 +1,204 @@
+"""``fencer trust``: who proved an endpoint wrong, and what is written when a person trusts it again."""
+
+import json
+
+import pytest
+
+from fencer.core.annotations import DOUBTS
+from fencer.errors import ClusterConflict, ClusterDenied, ClusterUnreachable
+from fencer.simulation.faults import What
+from tests.cli.lab import Lab
+
+WHY = ("--why", "both were stolen")
+
+
+def distrusted(*names, seconds=60.0, **traits):
+    """Return a lab whose hypervisor was wrong about some VMs."""
+    lab = Lab(nodes=5, **traits)
+    lab.passes(30, watched=True)
+    for name in names or ("k8s-2", "k8s-3"):
+        lab.breaks(What.LIE_STOPPED, name)
+    lab.passes(seconds, watched=True)
+    return lab
+
+
+def doubts(lab, name="k8s-2"):
+    text = lab.simulation.api.nodes[name].annotations.get(DOUBTS, '{"doubts": []}')
+    return json.loads(text)["doubts"]
+
+
+def said(result):
+    return " ".join(result.output.split())
+
+
+def test_it_names_who_proved_it_wrong_and_what_follows_and_writes_it_on_those_nodes():
+    lab = distrusted(seconds=200.0)
+    others = [doubts(lab, name) for name in ("k8s-1", "k8s-4", "k8s-5")]
+    result = lab.run("trust", "lab", *WHY, "--yes")
+    assert result.exit_code == 0
+    boot = lab.simulation.guest("k8s-2").boot_id
+    assert "lab reported these VMs as off while their kubelets were alive: k8s-2: lab/k8s-2" in said(result)
+    assert f"in boot {boot} (found by fencer" in said(result)
+    assert "Each VM above stays distrusted itself" in said(result)
+    assert "trusted again: lab. This is written on 2 Nodes: k8s-2, k8s-3." in said(result)
+    for name in ("k8s-2", "k8s-3"):
+        [entry] = doubts(lab, name)
+        assert entry["trusted"] == "admin@desk (by hand): both were stolen"
+    assert [doubts(lab, name) for name in ("k8s-1", "k8s-4", "k8s-5")] == others
+    again = lab.run("trust", "lab", *WHY, "--yes")
+    assert (again.exit_code, said(again)) == (1, "refused: lab is not distrusted.")
+
+
+def test_also_before_the_boots_are_proven():
+    lab = distrusted()
+    result = lab.run("trust", "lab", *WHY, "--yes")
+    assert "in the boot that its Node shows now" in said(result)
+    lab.passes(200, watched=True)
+    assert [entry.get("bootID") for entry in doubts(lab)] == [None], "no agent changes what a person answered"
+
+
+def test_a_dry_run_needs_no_words_and_writes_nothing(tmp_path):
+    lab = distrusted()
+    lab.journal = tmp_path / "journal.db"
+    before = doubts(lab)
+    result = lab.run("trust", "lab", "--dry-run")
+    assert (result.exit_code, doubts(lab)) == (0, before)
+    assert said(result).endswith("dry run: would trust lab again. Nothing was done.")
+    assert not lab.journal.exists()
+
+
+def test_nothing_is_done_without_consent():
+    lab = distrusted(person_there=True)
+    before = doubts(lab)
+    result = lab.run("trust", "lab", *WHY, says="n\n")
+    assert (result.exit_code, doubts(lab)) == (1, before)
+    assert "Trust lab again? [y/N]" in said(result)
+    assert "Nothing was done." in said(result)
+
+
+def test_its_words_are_in_the_journal(tmp_path):
+    lab = distrusted()
+    lab.journal = tmp_path / "journal.db"
+    lab.run("trust", "lab", *WHY, "--yes")
+    told = lab.run("history", "--journal", str(lab.journal))
+    assert "k8s-2, k8s-3 admin@desk: trust lab --why 'both were stolen' → done" in said(told)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (("labb", *WHY, "--yes"), 2, "labb: no such endpoint"),
+        (("nowhere", *WHY, "--yes"), 2, "nowhere: no such endpoint. The endpoints in"),
+        (("lab", "--yes"), 2, "Say why the endpoint reports the truth now: --why WHY."),
+        (("lab", "--why", " ", "--yes"), 2, "say why, in a few words"),
+        (("lab", *WHY), 2, "nobody can confirm here"),
+    ],
+)
+def test_what_is_typed_wrong_is_named(words, code, text):
+    result = Lab().run("trust", *words)
+    assert result.exit_code == code
+    assert text in said(result)
+
+
+def test_one_that_was_wrong_about_one_vm_is_not_distrusted_for_the_others():
+    result = distrusted("k8s-2").run("trust", "lab", *WHY, "--yes")
+    assert result.exit_code == 1
+    assert "refused: lab is not distrusted. It was wrong about the VM of k8s-2 alone" in said(result)
+
+
+def test_one_that_does_not_answer_says_why():
+    lab = Lab()
+    lab.breaks(What.UNREACHABLE)
+    result = lab.run("trust", "lab", *WHY, "--yes")
+    assert result.exit_code == 1
+    assert "connection refused" in said(result)
+
+
+def refuses(lab, *errors):
+    """Let writes of doubts fail, one after the other, and then not."""
+    write, left = lab.simulation.cluster.record_doubts, list(errors)
+
+    def record_doubts(node, written):
+        if left:
+            raise left.pop(0)
+        write(node, written)
+
+    lab.simulation.cluster.record_doubts = record_doubts
+
+
+@pytest.mark.parametrize("error", [ClusterDenied("may not patch nodes"), ClusterUnreachable("no route")])
+def test_a_write_that_fails_is_an_error_and_can_be_done_again(error):
+    lab = distrusted(seconds=200.0)
+    refuses(lab, error)
+    result = lab.run("trust", "lab", *WHY, "--yes")
+    assert result.exit_code == error.exit_code
+    assert str(error) in said(result)
+    assert lab.run("trust", "lab", *WHY, "--yes").exit_code == 0
+
+
+def test_an_api_that_does_not_answer_is_an_error():
+    lab = distrusted()
+    lab.breaks(What.API_DOWN)
+    result = lab.run("trust", "lab", *WHY, "--yes")
+    assert result.exit_code == 3
+    assert "does not answer" in said(result)
+
+
+def test_a_node_that_changed_meanwhile_is_read_again_and_at_last_given_up():
+    lab = distrusted()
+    refuses(lab, *[ClusterConflict("changed meanwhile")] * 4)
+    assert lab.run("trust", "lab", *WHY, "--yes").exit_code == 0
+    assert all(entry["trusted"] for name in ("k8s-2", "k8s-3") for entry in doubts(lab, name))
+    lab = distrusted()
+    refuses(lab, *[ClusterConflict("changed meanwhile")] * 5)
+    result = lab.run("trust", "lab", *WHY, "--yes")
+    assert (result.exit_code, "changed meanwhile" in said(result)) == (ClusterConflict.exit_code, True)
+    assert not any("trusted" in entry for entry in doubts(lab))
+
+
+@pytest.mark.parametrize("recreated", [False, True])
+def test_a_node_that_is_deleted_meanwhile_is_left_alone(recreated):
+    lab = distrusted()
+    write = lab.simulation.cluster.record_doubts
+
+    def record_doubts(node, written):
+        if node.name != "k8s-2":
+            return write(node, written)
+        if recreated:
+            node = lab.simulation.api.nodes["k8s-2"]
+            node.uid = "another"
+            lab.simulation.api.changed(node)
+        else:
+            lab.breaks(What.DELETE_NODE, "k8s-2")
+        raise ClusterConflict("changed meanwhile")
+
+    lab.simulation.cluster.record_doubts = record_doubts
+    result = lab.run("trust", "lab", *WHY, "--yes")
+    assert result.exit_code == 0
+    assert all(entry["trusted"] for entry in doubts(lab, "k8s-3"))
+    assert recreated is ("k8s-2" in lab.simulation.api.nodes)
+
+
+def test_another_ones_answer_meanwhile_is_enough():
+    lab = distrusted()
+    write = lab.simulation.cluster.record_doubts
+
+    def record_doubts(node, written):
+        lab.simulation.cluster.record_doubts = write
+        write(node, written)
+        raise ClusterConflict("changed meanwhile")
+
+    lab.simulation.cluster.record_doubts = record_doubts
+    assert lab.run("trust", "lab", *WHY, "--yes").exit_code == 0
+
+
+def test_status_and_explain_show_it_of_a_node_that_is_well():
+    lab = distrusted()
+    reported = "lab reported the VMs of k8s-2, k8s-3 as off while their kubelets were alive"
+    status = said(lab.run("status"))
+    assert reported in status
+    explained = said(lab.run("explain", "k8s-1"))
+    assert reported in explained
+    assert "`fencer trust lab --why WHY`" in explained
+    lab.run("trust", "lab", *WHY, "--yes")
+    assert reported not in said(lab.run("explain", "k8s-1"))
