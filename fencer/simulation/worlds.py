@@ -91,6 +91,7 @@ PINNED_SHARE = 0.15
 SLOW_API_SHARE = 0.1
 """In so many worlds the API is slow: fencer has to cope with seconds for each call (docs/performance.md)."""
 SLOW_API_S = (1.0, 2.0, 3.0, 4.0)
+"""How long each call takes then."""
 UNRECORDED_SHARE = 0.15
 """In so many worlds the API server has no record of who wrote what on the Nodes: somebody reset it."""
 SKEWED_S = (0.0, 2.0, 30.0, 120.0, 300.0, 590.0)
