@@ -118,7 +118,7 @@ def test_a_label_of_medik8s_excludes_it_too(labels, told):
     "empty", [{}, {"spec": None, "status": None}, {"spec": {}, "status": {"nodeInfo": None}}]
 )
 def test_a_node_that_no_kubelet_has_filled_in(empty):
-    bare = NodeView("k8s-1", "uid-1", system_uuid="", boot_id="", ready=None, version="7")
+    bare = NodeView("k8s-1", "uid-1", system_uuid="", boot_id="", ready=None, version="7", recorded=False)
     assert read_node({"metadata": metadata(), **empty}) == bare
 
 
