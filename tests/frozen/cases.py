@@ -56,6 +56,7 @@ from tests.frozen.samples import (
     ACTIONS,
     BARE_OBSERVATION,
     CHECKS,
+    DISTRUSTED_OBSERVATION,
     ENUMS,
     GUESTS,
     NOTED_OBSERVATION,
@@ -194,6 +195,12 @@ NODES = (
         lambda node: node.doubts,
         lambda given: patches.record_doubts(NODE, given, KEY),
     ),
+    on_node(
+        "fencer.dev/doubts, proven and trusted",
+        (replace(DOUBTS[0], boot_id="boot-2", paired=True, trusted="anna@box: libvirtd is right again"),),
+        lambda node: node.doubts,
+        lambda given: patches.record_doubts(NODE, given, KEY),
+    ),
     on_node("fencer.dev/incident", ("5a5ca47e", None), read_claim, claim),
     on_node("fencer.dev/incident, left", ("5a5ca47e", STOPPED), read_claim, claim),
     on_node("fencer.dev/incident, schema 1", ("5a5ca47e", None), read_claim),
@@ -302,6 +309,12 @@ LEASES = (
     Case(
         AGENT_KEY,
         AGENT,
+        lambda given: agents.written({}, given, AT)[AGENT_KEY],
+        lambda text: agents.read_agents({AGENT_KEY: text}).agents[0],
+    ),
+    Case(
+        f"{AGENT_KEY}, loops",
+        replace(AGENT, loops=("k8s-2",)),
         lambda given: agents.written({}, given, AT)[AGENT_KEY],
         lambda text: agents.read_agents({AGENT_KEY: text}).agents[0],
     ),
@@ -428,6 +441,7 @@ ROWS = (
     Case("observation, noted", NOTED_OBSERVATION, write_seen, read_seen),
     Case("observation, unread", UNREAD_OBSERVATION, write_seen, read_seen),
     Case("observation, recorded", RECORDED_OBSERVATION, write_seen, read_seen),
+    Case("observation, distrusted", DISTRUSTED_OBSERVATION, write_seen, read_seen),
     *(
         Case(f"policy {number}", policy, policy_text, policy_from)
         for number, policy in enumerate(POLICIES, start=1)

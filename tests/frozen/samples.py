@@ -45,6 +45,7 @@ from fencer.core.model import (
     Run,
     ShutdownGuest,
     StartGuest,
+    Starts,
     StopFailed,
     StopGuest,
     Taint,
@@ -835,6 +836,35 @@ RECORDED_OBSERVATION = replace(
     apart_s=-505.5,
 )
 
+PROVEN_DOUBT = replace(DOUBTS[0], boot_id="doubt_boot_id-1", paired=True, trusted="trusted-1")
+DISTRUSTED_OBSERVATION = replace(
+    BARE_OBSERVATION,
+    node=replace(BARE_OBSERVATION.node, doubts=(PROVEN_DOUBT,), recorded=False),
+    history=replace(
+        BARE_OBSERVATION.history,
+        heard=replace(
+            HEARD[0],
+            looked_s=606.5,
+            since_s=607.5,
+            reported_utc="heard_reported_utc-1",
+            boot_id="heard_boot_id-1",
+        ),
+        starts=Starts(
+            runs=(608.5, 609.5),
+            boots=(610.5, 611.5),
+            guest=GUESTS[0],
+            incarnation="starts_incarnation-1",
+            read_s=612.5,
+            boot_ids=("starts_boot_id-1", "starts_boot_id-2"),
+        ),
+    ),
+    fleet=replace(
+        BARE_OBSERVATION.fleet,
+        contradicted_by=frozenset({("contradicted_by0-1", "contradicted_by1-1")}),
+        proven_wrong=frozenset({"proven_wrong-1"}),
+    ),
+)
+
 STATES = (
     Kept(nodes=(NODES[0], NODES[1], NODE_WITHOUT_LEASE), notes=NOTES, utc="utc-1"),
     Kept(),
@@ -923,6 +953,7 @@ SUMMARIES = (
 # "reasons, 0.2.0": (Reason.NEW,).
 ENUMS = {
     "reasons, notes first": (Reason.NOTES_FIRST,),
+    "reasons, cordon unrecorded": (Reason.CORDON_UNRECORDED,),
     "outcomes of checks, alarm": (Outcome.ALARM,),
     "power states": (
         PowerState.RUNNING,
