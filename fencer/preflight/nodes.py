@@ -96,7 +96,7 @@ def _way_out(node: NodeView) -> str:
 def _distrusted(observations: Sequence[Observation]) -> Iterator[Finding]:
     """Name the endpoints that are distrusted for all their VMs."""
     for endpoint, why in distrusted_endpoints(observations).items():
-        tries = (TRUST.format(endpoint=unticked(endpoint)).replace("`", ""),)
+        tries = (TRUST.format(endpoint=unticked(endpoint)),)
         text = f"{why}; {MEANS}"
         yield Finding("distrusted", endpoint, Level.WARN, text, tries, idle=f"{endpoint} is distrusted")
 

@@ -33,4 +33,4 @@ def distrust_notice(endpoint: str, why: str) -> str:
         why: As `distrusted_endpoints` has it.
     """
     way = TRUST.format(endpoint=unticked(endpoint))
-    return f"{why}. {MEANS[0].upper()}{MEANS[1:]}; {way}"
+    return f"{why}; {MEANS}. {way[0].upper()}{way[1:]}"

@@ -129,8 +129,8 @@ def distrusted(endpoint: str, why: str, nodes: Sequence[str]) -> tuple[str, str]
         why: Which VMs it was wrong about.
         nodes: Names of the nodes whose VMs are there.
     """
-    means, way = _sentence(MEANS_DISTRUST), _sentence(TRUST.format(endpoint=unticked(endpoint)))
-    lines = (f"{why}.", f"{means}. Its nodes: {listing(nodes)}.", f"{way}.")
+    way = _sentence(TRUST.format(endpoint=unticked(endpoint)))
+    lines = (f"{why}; {MEANS_DISTRUST}.", f"Its nodes: {listing(nodes)}.", f"{way}.")
     return _printable(f"{endpoint} is distrusted: its nodes aren't fenced", lines)
 
 
