@@ -29,8 +29,8 @@ MEANS = (
     "reports the truth now: two writers destroy a volume."
 )
 ELSEWHERE = (
-    "With `mode: observe` an agent writes nothing on Nodes: what it found out is in its state file. Type this "
-    "where that agent runs, as a user who may read that file."
+    "With `mode: observe` an agent writes nothing on Nodes: what it found out is in its state file alone. If "
+    "its message named this command, type it where that agent runs, as a user who may read that file."
 )
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from fencer.core.model import Binding, Doubt, Doubted, Fleet, GuestRef, Heard, NodeView, Observation
-from fencer.core.text import listing, natural
+from fencer.core.text import listing, natural, unticked
 
 PROVED_WRONG = 2
 """If an endpoint was wrong about so many VMs, none of its off readings counts."""
@@ -104,9 +104,12 @@ def why_distrusted(endpoint: str, fleet: Fleet) -> str:
 
 
 def ends_distrust(endpoint: str, fleet: Fleet) -> str:
-    """Return what ends the distrust of an endpoint, but for a person's answer."""
-    who = "that VM" if len(_proving(endpoint, fleet)) == 1 else "each of these VMs"
-    return f"{who} reported running again, there or on another host"
+    """Return what ends the distrust of an endpoint, and with which command a person answers for it."""
+    who, named = "that VM" if len(_proving(endpoint, fleet)) == 1 else "each of these VMs", unticked(endpoint)
+    return (
+        f"{who} reported running again, there or on another host; or, if you know that {named} reports the "
+        f"truth now, `fencer trust {named} --why WHY`"
+    )
 
 
 def _proving(endpoint: str, fleet: Fleet) -> list[str]:

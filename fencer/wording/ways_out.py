@@ -5,7 +5,7 @@ Facts of the case come from the decision itself; here are only the words around 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from fencer.core.annotations import EXCLUDE_LABEL
 from fencer.core.crash_loop import in_crash_loop, loop_alarms
@@ -168,11 +168,6 @@ OF_A_DOUBT: dict[Reason, str] = {
 BESIDE_A_CONTRADICTION: dict[Reason, str] = {Reason.GUEST_SAVED: _WORD}
 """The same where doubts may not be removed by hand, see `CONTRADICTED_WAY`."""
 
-OF_AN_ENDPOINT: dict[Reason, str] = {
-    Reason.WITNESS_CONTRADICTED: f"{TRUST}; {_WORD}",
-}
-"""Other words if an endpoint is distrusted because of other nodes."""
-
 OF_A_FILE = (
     "`virsh restore FILE`, or `virsh start` and delete the file; or, if you know that nobody will restore "
     "it: `fencer fence {node} --confirm-guest-off WHY`. Be sure: two writers destroy a volume"
@@ -212,7 +207,7 @@ CONTRADICTED_WAY = (
 OTHERS_WAY = "{why}. For its other nodes: {way}."
 """Of a node that proves an endpoint wrong."""
 
-TRUST_WAY = "What would change this: {ends}. Try: {way}."
+TRUST_WAY = "What would change this: {ends}."
 
 TAINT_WAY = (
     "What would change this: that taint taken off by its owner. Until then no pod can run there. "
@@ -240,8 +235,7 @@ def what_helps(judged: Judged, path: str) -> Iterator[str]:
     elif disbelieved(judged) is not None:
         yield (CONTRADICTED_WAY if _is_contradicted(judged) else DOUBTS_WAY).format(node=name)
     elif (endpoint := distrusted(judged)) is not None:
-        ends = ends_distrust(endpoint, judged.observation.fleet)
-        yield TRUST_WAY.format(ends=printable(ends), way=TRUST.format(endpoint=unticked(endpoint)))
+        yield TRUST_WAY.format(ends=printable(ends_distrust(endpoint, judged.observation.fleet)))
     elif unfit(judged) is not None:
         yield TAINT_WAY.format(node=name)
     elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None or _kept_cordon(decision):
@@ -266,12 +260,6 @@ def _is_contradicted(judged: Judged) -> bool:
     return any(doubt.kind is Doubted.CONTRADICTED for doubt in doubts)
 
 
-def _of_a_reading(judged: Judged, evidence: Evidence) -> Mapping[Reason, str]:
-    if evidence.doubt is None:
-        return OF_AN_ENDPOINT
-    return BESIDE_A_CONTRADICTION if _is_contradicted(judged) else OF_A_DOUBT
-
-
 def ways_out(judged: Judged, path: str) -> Iterator[str]:
     """Write what would change a decision, and how to do that, a sentence each.
 
@@ -292,8 +280,8 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
     way = (OF_A_LABEL if EXCLUDE_LABEL in node.excluded_by else WAYS).get(decision.reason, "")
     if node.fenced:
         way = OF_A_FENCE.get(decision.reason, way)
-    if evidence is not None:
-        way = _of_a_reading(judged, evidence).get(decision.reason, way)
+    if evidence is not None and evidence.doubt is not None:
+        way = (BESIDE_A_CONTRADICTION if _is_contradicted(judged) else OF_A_DOUBT).get(decision.reason, way)
     if decision.reason is Reason.GUEST_SAVED and evidence is not None and _filed(evidence):
         way = OF_A_FILE
     old = still_bound(judged.observation)
@@ -308,13 +296,11 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
     if way:
         named = f"{guest.endpoint}/{guest.id}" if guest else "ENDPOINT/GUEST"
         bound = unticked(old.uuid) if old else ""
-        endpoint = guest.endpoint if guest else "ENDPOINT"
         way = way.format(
             node=unticked(node.name),
             path=unticked(path),
             guest=unticked(named),
             bound=bound,
-            endpoint=unticked(endpoint),
         )
         yield f"Try: {way}."
 

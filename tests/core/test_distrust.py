@@ -174,7 +174,7 @@ def test_the_refusal_names_the_nodes_and_the_command():
     )
     decision = decide(observation(fleet=fleet), ARMED)
     assert decision.reason is Reason.WITNESS_CONTRADICTED
-    assert "lab reported the VMs of k8s-9, k8s-10 as off" in decision.objection.seen
+    assert "lab is distrusted: it reported the VMs of k8s-9, k8s-10 as off" in decision.objection.seen
     assert "`fencer trust lab --why WHY`" in decision.objection.needs
 
 
@@ -183,4 +183,4 @@ def test_the_refusal_names_the_nodes_and_the_command():
 )
 def test_it_names_what_is_known_of_them(by, of):
     fleet = Fleet(7, 1, contradicted_endpoints=frozenset({"lab"}), contradicted_by=frozenset(by))
-    assert f"lab reported {of} as off" in decide(observation(fleet=fleet), ARMED).objection.seen
+    assert f"lab is distrusted: it reported {of}" in decide(observation(fleet=fleet), ARMED).objection.seen
