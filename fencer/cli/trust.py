@@ -101,15 +101,15 @@ def _end_without(parts: Parts, found: Trust, endpoint: str) -> None:
     if found.doubts:
         name = listing(list(found.doubts))
         tell(
-            f"refused: {clean(endpoint)} is not distrusted as a whole. It was wrong about the VM of {name}, and "
-            f"is distrusted about that VM only. `fencer explain {name}` shows the way out."
+            f"refused: {clean(endpoint)} is not distrusted as a whole. It was wrong about the VM of {name}, "
+            f"and is distrusted about that VM only. `fencer explain {name}` shows the way out."
         )
         raise click.exceptions.Exit(1)
     if found.error:
         complain(found.error)
         tell(
-            f"unknown: whether {clean(endpoint)} is distrusted. Nodes name it by its identity, which it has to "
-            "report first."
+            f"unknown: whether {clean(endpoint)} is distrusted. Nodes name it by its identity, which it has "
+            "to report first."
         )
         raise click.exceptions.Exit(HypervisorUnreachable.exit_code)
     tell(f"nothing to do: {clean(endpoint)} is not distrusted.")
@@ -148,8 +148,9 @@ def _plan(wiring: Wiring, parts: Parts, found: Trust, endpoint: str) -> Iterator
             rows.append(["", clean(_now(found, endpoint, node))])
     yield from table(rows, indent=2, gap=1, page=PAGE)
     if not several:
-        text = "It was wrong about other VMs as well; that is over, but each VM has to be reported running again."
-        yield from paragraph(text)
+        yield from paragraph(
+            "It was wrong about other VMs as well. That is over, but each has to be reported running again."
+        )
     if found.error:
         error = found.error.removeprefix(f"{endpoint}: ")
         text = f"{endpoint} does not answer ({error}): what it reports now can't be checked."

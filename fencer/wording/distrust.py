@@ -10,7 +10,7 @@ from fencer.core.text import unticked
 
 TRUST = "if you know that {endpoint} reports the truth now: `fencer trust {endpoint} --why WHY`"
 """How a person ends a distrust."""
-MEANS = "fencer ignores its \"off\" for all its VMs, so their nodes aren't fenced"
+MEANS = 'fencer ignores its "off" for all its VMs, so their nodes aren\'t fenced'
 """What a distrust means."""
 
 

@@ -92,8 +92,8 @@ TEXTS: dict[Reason, Text] = {
     ),
     Reason.WITNESS_CONTRADICTED: Text(
         "its hypervisor's reports about its VM are distrusted",
-        "its VM reported running there again, or --confirm-guest-off WHY; fencer trust ENDPOINT --why WHY, if "
-        "it was wrong about several VMs",
+        "its VM reported running there again, or --confirm-guest-off WHY; fencer trust ENDPOINT --why WHY, "
+        "if it was wrong about several VMs",
     ),
     Reason.DOUBTS_UNREADABLE: Text(
         "the note about its hypervisor cannot be read", "the fencer version that wrote it"
@@ -205,7 +205,7 @@ def says(decision: Decision) -> str:
         asked = _asked(decision)
         return f"{text} ({asked})" if asked else text
     endpoint = decision.guest.endpoint if decision.guest else ""
-    # "fencing is paused for this node: its disks move"
+    # What names its subject needs no lead: "fencing is paused for this node: its disks move".
     whole = objection.seen.startswith((text, f"{endpoint} is distrusted: "))
     if whole or decision.reason is Reason.OBSERVE_MODE:  # "would fence now: …"
         return objection.seen

@@ -307,3 +307,37 @@ def test_status_and_explain_show_it_of_a_node_that_is_well():
     assert "`fencer trust lab --why WHY`" in explained
     lab.run("trust", "lab", *WHY, "--yes")
     assert reported not in said(lab.run("explain", "k8s-1"))
+
+
+def test_a_node_that_proves_it_wrong_names_the_endpoint_and_never_the_annotation():
+    """To delete that would end a distrust without a record, or undo what a person answered."""
+    lab = distrusted(seconds=200.0)
+    for words in (("explain", "k8s-2"), ("check",)):
+        told = said(lab.run(*words))
+        assert "`fencer trust lab --why WHY`" in told
+        assert "`fencer fence k8s-2 --confirm-guest-off WHY`" in told
+        assert "fencer.dev/doubts-" not in told
+    lab.run("trust", "lab", *WHY, "--yes")
+    for words in (("explain", "k8s-2"), ("check",)):
+        told = said(lab.run(*words))
+        assert "fencer trust" not in told
+        assert "`fencer fence k8s-2 --confirm-guest-off WHY`" in told
+        assert "fencer.dev/doubts-" not in told
+
+
+def test_a_node_that_dies_after_it_was_trusted_is_refused_for_its_own_vm():
+    lab = distrusted(seconds=200.0)
+    lab.run("trust", "lab", *WHY, "--yes")
+    lab.breaks(What.CRASH, "k8s-2")
+    lab.passes(120, watched=True)
+    told = said(lab.run("explain", "k8s-2"))
+    assert "fencer refuses to fence k8s-2: its hypervisor's reports about its VM are distrusted." in told
+    assert "fencer trust" not in told
+    assert "fencer.dev/doubts-" not in told
+
+
+def test_status_names_the_command_once_for_each_endpoint():
+    lab = distrusted(seconds=200.0)
+    assert said(lab.run("status")).count("`fencer trust lab --why WHY`") == 1
+    lab.run("trust", "lab", *WHY, "--yes")
+    assert "fencer trust" not in said(lab.run("status"))

@@ -24,7 +24,7 @@ ALL: dict[str, Ladder] = {name: value for name, value in vars(ladders).items() i
 """Every ladder that there is, by its name."""
 
 ALSO = {
-    Reason.WITNESS_CONTRADICTED: f"; where other nodes are named: {TRUST.format(endpoint='ENDPOINT')}",
+    Reason.WITNESS_CONTRADICTED: f". Where other nodes are named: {TRUST.format(endpoint='ENDPOINT')}",
 }
 """What else helps in some cases of a reason."""
 
@@ -106,7 +106,8 @@ def _where(function: Callable[..., Any]) -> str:
 def ways() -> str:
     """Make the tables of what helps for each reason: what to type, or what it waits for."""
     typed = [
-        f"| [`{reason.value}`](reasons.md#{reason.value}) | {text.says} | {_for_anybody(WAYS[reason])}{ALSO.get(reason, '')} |"
+        f"| [`{reason.value}`](reasons.md#{reason.value}) | {text.says} | {_for_anybody(WAYS[reason])}"
+        f"{ALSO.get(reason, '')} |"
         for reason, text in TEXTS.items()
         if reason in WAYS
     ]

@@ -129,7 +129,7 @@ def test_an_endpoint_that_is_wrong_about_two_vms_is_distrusted_at_once_and_prove
     assert not is_fenced(stage)
     assert [noted(stage, name)[0].get("paired") for name in TWO] == [True, True]
     texts = " ".join(event.text for event in events if event.node == "k8s-2")
-    for said in ("reports its VM as off, that is distrusted", "the kubelet is alive in boot", "distrusted for all"):
+    for said in ("as off, that is distrusted", "the kubelet is alive in boot", "distrusted for all"):
         assert said in texts
     assert not any(noted(stage, name) for name in ("k8s-4", "k8s-5"))
 

@@ -11,7 +11,7 @@ from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from fencer.simulation.scenario import ARMED
 from tests.scenarios.ways.case import passes, row, way
-from tests.scenarios.ways.ends import fenced, freed, healthy, recovered, says
+from tests.scenarios.ways.ends import fenced, freed, healthy, recovered
 from tests.scenarios.ways.steps import (
     annotated,
     answers_after,
