@@ -156,11 +156,11 @@ def _plan(wiring: Wiring, parts: Parts, found: Trust, endpoint: str) -> Iterator
         text = f"{endpoint} does not answer ({error}): what it reports now can't be checked."
         yield from paragraph(clean(text))
     yield from paragraph(MEANS)
-    released = found.released(parts.policy)
+    released = sorted(found.released(parts.policy), key=natural)
     if released:
         one = len(released) == 1
         yield from paragraph(
-            f"{listing(sorted(released, key=natural))} {'is' if one else 'are'} silent and reported off: an "
+            f"{listing(released)} {'is' if one else 'are'} silent and reported off: an "
             f"armed agent fences {'it' if one else 'them'} next."
         )
 

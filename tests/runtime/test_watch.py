@@ -164,8 +164,8 @@ def test_an_endpoint_that_is_distrusted_is_said_once_and_once_more_when_it_is_tr
     told = [(text, warning) for text, warning in stage.notes.said_ if "trusted" in text]
     assert told[0] == (
         "lab is distrusted: it reported the VMs of k8s-2, k8s-3 as off while their kubelets were alive; "
-        'fencer ignores its "off" for all its VMs, so their nodes aren\'t fenced. If you know that lab reports '
-        "the truth now: `fencer trust lab --why WHY`",
+        'fencer ignores its "off" for all its VMs, so their nodes aren\'t fenced. If you know that lab '
+        "reports the truth now: `fencer trust lab --why WHY`",
         True,
     )
     assert told[-1] == ("lab is trusted again", False)
