@@ -192,7 +192,7 @@ def test_it_names_what_is_known_of_them(by, of):
         ([("lab", "k8s-9")], "that VM reported running"),
         (
             [("lab", "k8s-9"), ("lab", "k8s-10"), ("home", "k8s-8")],
-            "each of these VMs reported running again",
+            "each of these VMs reported running",
         ),
     ],
 )
