@@ -111,7 +111,8 @@ def show_list(shown: Sequence[Incident], zone: datetime) -> None:
             day = day_of(began)
             say(click.style(day, fg=FAINT))
         told = headline(one, moment_of(one, zone.tzinfo))
-        text = f"{began:%H:%M} {clean(one.node)} {clean(told)} ({clean(one.id)})"
+        words = (f"{began:%H:%M}", clean(one.node), clean(told), f"({clean(one.id)})")
+        text = " ".join(filter(None, words))
         looks = one.refusal is not None or one.alarms
         colour = BAD if one.fence is None and looks else None
         for line in table([["", Cell(text, colour)]], gap=2):
@@ -133,7 +134,7 @@ def show_one(incident: Incident, zone: datetime, form: str) -> None:
     told = headline(incident, moment_of(incident, zone.tzinfo))
     began = incident.began.astimezone(zone.tzinfo)
     who = f"{clean(incident.node)} ({clean(incident.guest)})" if incident.guest else clean(incident.node)
-    tell(f"{clean(incident.id)}: {who}: {clean(told)}", bold=True)
+    tell(": ".join(filter(None, (clean(incident.id), who, clean(told)))), bold=True)
     say(click.style(f"  {day_of(began)}", fg=FAINT))
     say()
     for line in table(list(_timeline(incident, zone)), indent=2, gap=2):

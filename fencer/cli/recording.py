@@ -36,6 +36,7 @@ class Recording:
         self.journal = journal
         self._parts = parts
         self._asked = False
+        self._nodes: tuple[str, ...] = ()
 
     def beside(self, parts: Parts) -> JournalReporter | None:
         """Return what keeps the same journal for work that goes on beside, with parts of its own."""
@@ -53,6 +54,10 @@ class Recording:
         if self.journal is not None:
             self.journal.said(text, warning=warning)
 
+    def names(self, nodes: Sequence[str]) -> None:
+        """Take note which nodes a command is about that names none, should it be refused."""
+        self._nodes = tuple(nodes)
+
     def asked(self, nodes: Sequence[str]) -> None:
         """Keep what a person has asked for, and agreed to."""
         self.begins(self._parts.policy)
@@ -64,7 +69,7 @@ class Recording:
         """Keep what a person has asked for in vain, if that is not kept yet."""
         if not self._asked:
             node = click.get_current_context().params.get("node")
-            self.asked((str(node),) if node else ())
+            self.asked((str(node),) if node else self._nodes)
 
     def ended(self, code: int) -> None:
         """Keep how that has ended."""

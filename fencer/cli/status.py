@@ -27,6 +27,7 @@ from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.reconcile import Pass
 from fencer.runtime.world import API
 from fencer.wording.conditions import PLAIN, condition, problems_first, tally, tally_text
+from fencer.wording.distrust import distrust_notice, distrusted_endpoints
 from fencer.wording.nodes import NOBODY, guest_of, silent_endpoints, whole_why
 from fencer.wording.requests import standing
 
@@ -214,6 +215,8 @@ class View:
         head = headline(parts, seen, clock, told_of_all=asked.node is None)
         for line in (*called.lines(), *(in_zone(line, now.tzinfo) for line in head), *_told(told, asked)):
             say(line)
+        for line in _distrusted(seen):
+            say(line)
         for text in seen.scene.malformed:
             say(click.style(f"cannot be read: {clean(text)}", fg=BAD))
 
@@ -305,6 +308,14 @@ def _held(seen: Pass) -> Iterator[str]:
 def _fenced(seen: Pass) -> int:
     nodes = seen.scene.nodes.values()
     return sum(1 for node in nodes if node.fenced)
+
+
+def _distrusted(seen: Pass) -> Iterator[str]:
+    """Say once for each endpoint that it is distrusted, and what ends that."""
+    for endpoint, why in distrusted_endpoints(one.observation for one in seen.judged.values()).items():
+        yield ""
+        text = clean(f"{distrust_notice(endpoint, why)}.")
+        yield from (click.style(line, fg=BAD) for line in paragraph(text))
 
 
 def _table(judged: Sequence[Judged], *, wide: bool) -> Iterator[str]:

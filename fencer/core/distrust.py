@@ -18,8 +18,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from fencer.core.kept import standing
-from fencer.core.model import Binding, Doubt, Doubted, GuestRef, Heard, NodeView, Note, Observation
+from fencer.core.model import Binding, Doubt, Doubted, Fleet, GuestRef, Heard, NodeView, Note, Observation
 from fencer.core.naming import UNIDENTIFIED
+from fencer.core.text import listing, natural, unticked
 
 PROVED_WRONG = 2
 """If an endpoint was wrong about so many VMs, none of its off readings counts."""
@@ -101,6 +102,33 @@ def _is_about(heard: Heard, doubt: Doubt) -> bool:
 def is_to_be_proven(node: NodeView, doubt: Doubt) -> bool:
     """Whether further looks at a node can prove that a doubt counts, whatever boot it shows later."""
     return counts(node, doubt) and not doubt.boot_id
+
+
+def why_distrusted(endpoint: str, fleet: Fleet) -> str:
+    """Return why an endpoint is distrusted, with the nodes whose VMs it was wrong about.
+
+    One VM is enough after others that are over: each has to end for itself.
+    """
+    nodes = _proving(endpoint, fleet)
+    if len(nodes) == 1:
+        whom, whose = f"the VM of {nodes[0]}", "its kubelet was alive, and was wrong about other VMs before"
+    else:
+        whom = f"the VMs of {listing(nodes)}" if nodes else "several VMs"
+        whose = "their kubelets were alive"
+    return f"{endpoint} is distrusted: it reported {whom} as off while {whose}"
+
+
+def ends_distrust(endpoint: str, fleet: Fleet) -> str:
+    """Return what ends the distrust of an endpoint, and with which command a person answers for it."""
+    who, named = "that VM" if len(_proving(endpoint, fleet)) == 1 else "each of these VMs", unticked(endpoint)
+    return (
+        f"{who} reported running again, there or on another host; or, if you know that {named} reports the "
+        f"truth now, `fencer trust {named} --why WHY`"
+    )
+
+
+def _proving(endpoint: str, fleet: Fleet) -> list[str]:
+    return sorted((node for name, node in fleet.contradicted_by if name == endpoint), key=natural)
 
 
 def answered_for(node: NodeView, endpoint: str, why: str) -> tuple[Doubt, ...]:

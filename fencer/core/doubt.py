@@ -39,7 +39,7 @@ ON_DISK = frozenset({Doubted.SAVED, Doubted.FILED})
 """Doubts about memory that does no harm to a guest that starts cold."""
 
 WORDS = {
-    Doubted.CONTRADICTED: "its node was heard after it was reported off",
+    Doubted.CONTRADICTED: "its kubelet was alive after it was reported off",
     Doubted.SAVED: "its memory was on disk before, and it has not been started since",
     Doubted.FILED: "its memory was saved to a file before, and it has not been seen running since",
     Doubted.MIGRATED: "it had moved away before, and has not been started here since",
@@ -67,7 +67,7 @@ def believe(evidence: Evidence | None, node: NodeView, history: GuestHistory) ->
     return replace(
         evidence,
         power_state=PowerState.UNKNOWN,
-        raw=f"{evidence.raw}, which is not believed: {WORDS[doubt.kind]}{noted}",
+        raw=f"{evidence.raw}, which is distrusted: {WORDS[doubt.kind]}{noted}",
         doubt=doubt,
     )
 

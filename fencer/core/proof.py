@@ -7,6 +7,7 @@ that is not in it objects.
 
 from __future__ import annotations
 
+from fencer.core.distrust import ends_distrust, why_distrusted
 from fencer.core.history import renewals_in_run
 from fencer.core.model import (
     Binding,
@@ -21,7 +22,7 @@ from fencer.core.model import (
 )
 from fencer.core.policy import PausedGuest, Policy
 from fencer.core.rung import Answer, Objection, Passed, Rungs, Subject
-from fencer.core.text import age, listing, natural
+from fencer.core.text import age
 
 A_LEASE = "a lease in kube-node-lease; or, once Ready is Unknown, --confirm-guest-off WHY"
 """What it takes if nobody can say whether a node is silent."""
@@ -55,8 +56,7 @@ again."""
 DOUBTED: dict[Doubted, tuple[Reason, str]] = {
     Doubted.CONTRADICTED: (
         Reason.WITNESS_CONTRADICTED,
-        "the guest seen running there again, or --confirm-guest-off WHY: the hypervisor's word was proven "
-        "wrong",
+        "its VM reported running there again, or --confirm-guest-off WHY",
     ),
     Doubted.SAVED: (
         Reason.GUEST_SAVED,
@@ -156,17 +156,9 @@ def _distrusted(endpoint: str, seen: Observation) -> Objection:
     return Objection(
         Verdict.REFUSE,
         Reason.WITNESS_CONTRADICTED,
-        f"{distrust_of(endpoint, seen)}, so it is distrusted for all its VMs",
-        "each of these VMs reported running there again, or its Node deleted, "
-        f"or `fencer trust {endpoint} --why WHY`, or --confirm-guest-off WHY",
+        why_distrusted(endpoint, seen.fleet),
+        ends_distrust(endpoint, seen.fleet),
     )
-
-
-def distrust_of(endpoint: str, seen: Observation) -> str:
-    """Return why an endpoint is distrusted, with the nodes whose VMs it was wrong about."""
-    nodes = sorted((node for name, node in seen.fleet.contradicted_by if name == endpoint), key=natural)
-    of_whom = f"the VMs of {listing(nodes)}" if len(nodes) > 1 else f"the VM of {listing(nodes)}"
-    return f"{endpoint} reported {of_whom if nodes else 'several VMs'} as off while their kubelets were alive"
 
 
 def in_place(subject: Subject, _policy: Policy) -> Answer:

@@ -227,7 +227,7 @@ def _may_go_on(case: Case, found: Look) -> bool:
 
 def _over(one: _Open, found: Look, ended: datetime) -> tuple[str, str]:
     case = one.case
-    title = notices.BACK[case.occasion]
+    title = notices.back(case.occasion, case.reason)
     if case.subject not in (found.known or ()):
         title = notices.GONE[case.occasion is Occasion.BLIND]
     elif case.about in found.excluded and case.occasion is not Occasion.BLIND:

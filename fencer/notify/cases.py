@@ -15,6 +15,7 @@ from fencer.core.text import natural
 from fencer.ports.runtime import Sight
 from fencer.wording import notices
 from fencer.wording.conditions import Condition, condition
+from fencer.wording.distrust import distrusted_endpoints
 from fencer.wording.events import needs_a_person
 from fencer.wording.nodes import blind, silent_endpoints
 from fencer.wording.occasions import Occasion
@@ -118,7 +119,7 @@ def look_at(seen: Sight, path: str) -> Look:
     for endpoint, why in seen.errors.items():
         hit = [name for name, judged in seen.judged.items() if endpoint in _endpoints(judged)]
         cases[ident("silent", endpoint)] = of_silence(endpoint, why, sorted(hit, key=natural))
-    cases |= _unseen(seen)
+    cases |= _unseen(seen) | _distrusted(seen)
     if seen.malformed:
         title, text = notices.unreadable(seen.malformed)
         cases[ident("unread", API)] = Case(Occasion.BLIND, API, title, text, opens_s=OPENS_S[Occasion.BLIND])
@@ -190,6 +191,19 @@ def _unseen(seen: Sight) -> dict[str, Case]:
         opens_s, reason = OPENS_S[Occasion.BLIND], Reason.BLIND.value
         case = Case(Occasion.BLIND, endpoint, title, text, reason, opens_s=opens_s)
         cases[ident("unseen", endpoint)] = case
+    return cases
+
+
+def _distrusted(seen: Sight) -> dict[str, Case]:
+    """Return a case for each endpoint that is distrusted for all its VMs."""
+    cases = {}
+    for endpoint, why in distrusted_endpoints(one.observation for one in seen.judged.values()).items():
+        hit = [name for name, judged in seen.judged.items() if endpoint in _endpoints(judged)]
+        title, text = notices.distrusted(endpoint, why, sorted(hit, key=natural))
+        opens_s, reason = OPENS_S[Occasion.BLIND], Reason.WITNESS_CONTRADICTED.value
+        cases[ident("distrusted", endpoint)] = Case(
+            Occasion.BLIND, endpoint, title, text, reason, opens_s=opens_s
+        )
     return cases
 
 

@@ -75,7 +75,8 @@ def _unsound(seen: Observation, subject: Subject) -> Iterator[tuple[bool, No]]:
     yield node.unschedulable, No("it is cordoned", f"`kubectl uncordon {node.name}`")
     yield bool(node.doubts), No("what its hypervisor says of its guest was wrong before", explain)
     twins = f"{listing(seen.claimed_by)} may be alive, and says that it is {subject.guest}, too"
-    yield bool(seen.claimed_by), No(twins, "the right UUID reported, or the older Node deleted")
+    right = "the right UUID reported, or the older Node deleted, if its VM is gone for good"
+    yield bool(seen.claimed_by), No(twins, right)
 
 
 def if_it_died(seen: Observation, policy: Policy) -> Decision:

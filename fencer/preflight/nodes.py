@@ -6,15 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from fencer.core import pause
 from fencer.core.doubt import WORDS
+from fencer.core.kept import standing
 from fencer.core.maintenance import Window, told, until_utc
-from fencer.core.model import FenceMark, Observation, Unreadable
+from fencer.core.model import Doubted, FenceMark, NodeView, Observation, Unreadable
 from fencer.core.policy import Policy
-from fencer.core.text import age, count, listing
+from fencer.core.text import age, count, listing, unticked
 from fencer.core.times import Moment, seconds_between
 from fencer.errors import ClusterError, ClusterUnreachable
 from fencer.preflight.facts import NodeFacts
 from fencer.preflight.finding import Finding, Level
 from fencer.runtime.memory import Scene
+from fencer.wording.distrust import MEANS, TRUST, distrusted_endpoints
 
 
 def judge_silence(error: ClusterError) -> Finding:
@@ -31,6 +33,7 @@ def judge(policy: Policy, nodes: NodeFacts) -> Iterator[Finding]:
         about = count(len(scene.malformed), "node")
         yield Finding("unreadable", about, Level.WARN, "; ".join(scene.malformed))
     yield from _notes(observations, scene.utc)
+    yield from _distrusted(observations)
     yield from _kept_off(observations, scene)
     yield from _maintenance(
         policy.maintenance,
@@ -66,19 +69,36 @@ def _written(observation: Observation, utc: str) -> Iterator[str]:
         )
     if isinstance(node.doubts, Unreadable):
         yield (
-            f"the note about whom not to believe cannot be read ({node.doubts.text}), so it is left alone: "
+            f"the note about distrusted reports cannot be read ({node.doubts.text}), so it is left alone: "
             f"`kubectl annotate node {node.name} fencer.dev/doubts-` deletes the note; then every "
-            "hypervisor is believed"
+            "hypervisor is trusted"
         )
     elif evidence is not None:
         for doubt in node.doubts:
             if doubt.means(evidence) and not doubt.lifted_by(evidence):
                 since = age(seconds_between(doubt.since_utc, utc))
                 yield (
-                    f'"off" is not believed of {doubt.guest} ({WORDS[doubt.kind]}; found by {doubt.by} '
-                    f"{since} ago), so that proves nothing: `kubectl annotate node {node.name} "
-                    "fencer.dev/doubts-`, if you know better"
+                    f'"off" of {doubt.guest} is distrusted ({WORDS[doubt.kind]}; found by {doubt.by} '
+                    f"{since} ago), so it proves nothing: {_way_out(node)}"
                 )
+
+
+def _way_out(node: NodeView) -> str:
+    """Return what ends a doubt: deleting it by hand is none where it may count against an endpoint (D1)."""
+    if any(doubt.kind is Doubted.CONTRADICTED for doubt in standing(node, None)):
+        return (
+            "it ends when its VM is reported running there again; once that is dead, `fencer fence "
+            f"{node.name} --confirm-guest-off WHY`"
+        )
+    return f"`kubectl annotate node {node.name} fencer.dev/doubts-`, if you know better"
+
+
+def _distrusted(observations: Sequence[Observation]) -> Iterator[Finding]:
+    """Name the endpoints that are distrusted for all their VMs."""
+    for endpoint, why in distrusted_endpoints(observations).items():
+        tries = (TRUST.format(endpoint=unticked(endpoint)),)
+        text = f"{why}; {MEANS}"
+        yield Finding("distrusted", endpoint, Level.WARN, text, tries, idle=f"{endpoint} is distrusted")
 
 
 def _paused(observations: Sequence[Observation], scene: Scene) -> Iterator[tuple[str, str]]:

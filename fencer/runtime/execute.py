@@ -29,8 +29,8 @@ from fencer.core.model import (
     DeleteAttachments,
     DiscardSaved,
     Doubt,
-    Evidence,
     EvictPods,
+    Evidence,
     FenceMark,
     ForgetMark,
     GuestRef,
@@ -597,10 +597,11 @@ def _noted(seen: Observation, action: BindNode | RecordDoubts, *, written: bool)
 
 def _doubts_told(doubts: Sequence[Doubt], noted: str) -> str:
     if not doubts:
-        return "its guest was seen running again: its hypervisor is believed again"
+        return "its VM is reported running again: the distrust about this VM is over"
     newest = doubts[-1]
+    endpoint = newest.guest.endpoint
     if newest.paired:
-        return f"{noted}: {newest.guest.endpoint} was wrong about other VMs, too, so it is distrusted for all"
+        return f"{noted}: {endpoint} was wrong about other VMs, too, so it is distrusted for all"
     if newest.boot_id:
-        return f"{noted}: {newest.guest.endpoint} was wrong: the kubelet is alive in boot {newest.boot_id}"
-    return f"{noted}: {newest.guest.endpoint} is not believed when it says off: {WORDS[newest.kind]}"
+        return f"{noted}: {endpoint} was wrong: the kubelet is alive in boot {newest.boot_id}"
+    return f"{noted}: when {endpoint} reports its VM as off, that is distrusted: {WORDS[newest.kind]}"

@@ -38,12 +38,15 @@ class Onlooker:
         world: The ports.
         policy: How careful an agent would be.
         rules: What the configuration says of identity.
+
+    Attributes:
+        agent: The one that looks.
     """
 
     def __init__(self, world: World, policy: Policy, rules: Rules) -> None:
         self._world = world
         self._policy = policy
-        self._agent = Agent(world, policy, rules)
+        self.agent = Agent(world, policy, rules)
         self._untold = untold(policy, first_look=True)
         self._began_s = float("inf")
 
@@ -56,13 +59,13 @@ class Onlooker:
             ClusterNotFound: there is no node of that name.
             ClusterError: the cluster could not be read.
         """
-        shared = self._agent.shared
+        shared = self.agent.shared
         known, beats = shared.api(self._world.cluster.nodes), shared.api(self._all_leases)
         now_s = self._world.clock.now_s()
         for view in known.views:
             lease = beats.leases.get(view.name, Lease(None))
             shared.memory.leases.setdefault(view.uid, _told(view, lease, beats.utc, now_s))
-        seen = self._agent.survey(name)
+        seen = self.agent.survey(name)
         self._began_s = min(self._began_s, seen.scene.now_s)
         for node, judged in seen.judged.items():
             if self._may_hang(judged):
@@ -89,7 +92,7 @@ class Onlooker:
         """Add what one look cannot tell about a node, and what would follow; that takes a live look."""
         if not judged.observation.close:
             with suppress(ClusterError):  # then what would follow is not said
-                observation = self._agent.observer.closer(scene, judged.observation)
+                observation = self.agent.observer.closer(scene, judged.observation)
                 judged = Judged(observation, decide(observation, self._policy))
         if judged.decision.reason not in self._untold:
             return judged

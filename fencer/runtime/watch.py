@@ -13,6 +13,7 @@ from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.shown import Shown
 from fencer.runtime.systemd import notify
 from fencer.runtime.world import API, World
+from fencer.wording.distrust import distrust_notice, distrusted_endpoints
 
 BETWEEN_S = 10.0
 """Between two lines about the same: nodes that are held back, for example, come one by one."""
@@ -126,6 +127,10 @@ class News:
         self._tell(paused(done.scene.paused_why), "fencing goes on: its pause is over")
         self._tell("; ".join(done.scene.windows), "no maintenance window is open any more")
         self._tell(held_back(done.judged.values()), "the brake holds no node back any more")
+        whys = distrusted_endpoints(one.observation for one in done.judged.values())
+        for name in self._world.hypervisors:
+            text = distrust_notice(name, whys[name]) if name in whys else ""
+            self._tell(text, f"{name} is trusted again")
 
     def _tell(self, text: str, over: str) -> None:
         """Tell it if it is new; `over`, if there is nothing of the kind any more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fencer.core.cordon import cordoned_by
+from fencer.core.distrust import why_distrusted
 from fencer.core.identity import subject_of
 from fencer.core.model import (
     Evidence,
@@ -15,7 +16,6 @@ from fencer.core.model import (
     Reason,
     Verdict,
 )
-from fencer.core.proof import distrust_of
 from fencer.core.text import age, listing, printable
 from fencer.core.times import seconds_between
 from fencer.wording.reasons import TEXTS, change, says
@@ -82,11 +82,11 @@ def fenced_age(observation: Observation) -> str | None:
 
 
 def disbelieved(judged: Judged) -> str | None:
-    """Return what is said of a healthy node's guest but not believed; None: nothing."""
+    """Return what is reported of a healthy node's VM but distrusted; None: nothing."""
     evidence = judged.observation.evidence
     if judged.decision.verdict is not Verdict.HEALTHY or evidence is None or evidence.doubt is None:
         return None
-    return f"its guest reads {printable(evidence.raw)}"
+    return printable(f"{evidence.guest.endpoint} reports its VM as {evidence.raw}")
 
 
 def distrusted(judged: Judged) -> str | None:
@@ -104,7 +104,7 @@ def unfit(judged: Judged) -> str | None:
     if taken:
         return TEXTS[Reason.FOREIGN_TAINT].says
     endpoint = distrusted(judged)
-    return disbelieved(judged) or (endpoint and distrust_of(endpoint, judged.observation))
+    return disbelieved(judged) or (endpoint and why_distrusted(endpoint, judged.observation.fleet))
 
 
 def would_change(judged: Judged) -> str:
@@ -112,7 +112,7 @@ def would_change(judged: Judged) -> str:
     if unfit(judged) is None:
         return change(judged.decision)
     if disbelieved(judged):
-        return "its guest seen running there"
+        return "its VM reported running there again"
     return (TEXTS[Reason.FOREIGN_TAINT if distrusted(judged) is None else Reason.WITNESS_CONTRADICTED]).change
 
 

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from fencer.core.model import Alarm, FenceMark, Judged, Reason, Verdict
-from fencer.core.text import age, count, listing, printable
+from fencer.core.text import age, count, listing, printable, unticked
+from fencer.wording.distrust import MEANS as MEANS_DISTRUST
+from fencer.wording.distrust import TRUST
 from fencer.wording.nodes import guest_of
 from fencer.wording.occasions import Occasion
 from fencer.wording.outages import MEANS, without_answer
@@ -33,6 +35,9 @@ BACK: dict[Occasion, str] = {
     Occasion.BLIND: "{about} answers again",
 }
 """The title of what is over."""
+
+TRUSTED = "{about} is trusted again"
+"""The same of an endpoint that was distrusted."""
 
 GONE: dict[bool, str] = {False: "{about} is deleted", True: "{about} is not asked any more"}
 """The title, if there is no such node any more, or no such endpoint (True)."""
@@ -116,6 +121,19 @@ def unseen(endpoint: str, nodes: Iterable[str], why: str) -> tuple[str, str]:
     return _printable(title, (f"{', '.join(names)}: {why}.", "Nobody would notice their end."))
 
 
+def distrusted(endpoint: str, why: str, nodes: Sequence[str]) -> tuple[str, str]:
+    """Return title and text of a hypervisor that is distrusted for all its VMs.
+
+    Args:
+        endpoint: The hypervisor.
+        why: Which VMs it was wrong about.
+        nodes: Names of the nodes whose VMs are there.
+    """
+    way = _sentence(TRUST.format(endpoint=unticked(endpoint)))
+    lines = (f"{why}; {MEANS_DISTRUST}.", f"Its nodes: {listing(nodes)}.", f"{way}.")
+    return _printable(f"{endpoint} is distrusted: its nodes aren't fenced", lines)
+
+
 def unreadable(nodes: Sequence[str]) -> tuple[str, str]:
     """Return title and text of nodes that cannot be read.
 
@@ -129,6 +147,11 @@ def unreadable(nodes: Sequence[str]) -> tuple[str, str]:
 def still(title: str, for_s: float) -> str:
     """Return the title of what people are reminded of."""
     return f"{title} (for {age(for_s)} now)"
+
+
+def back(occasion: Occasion, reason: str) -> str:
+    """Return the title of what is over, see `BACK`."""
+    return TRUSTED if reason == Reason.WITNESS_CONTRADICTED and occasion is Occasion.BLIND else BACK[occasion]
 
 
 def over(title: str, about: str, told: str, began: datetime, ended: datetime) -> tuple[str, str]:

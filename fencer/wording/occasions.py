@@ -15,6 +15,7 @@ class Occasion(StrEnum):
     ALARM = "alarm"
     """Something that a person has to look at now: old memory is back under a fence, for example."""
     BLIND = "blind"
-    """The API server or a hypervisor does not answer, so that nobody would notice an end."""
+    """The API server or a hypervisor does not answer, so that nobody would notice an end; or a hypervisor
+    is distrusted, so that its nodes can't be fenced."""
     BACK = "back"
     """Any of these is over."""

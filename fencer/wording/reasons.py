@@ -91,9 +91,9 @@ TEXTS: dict[Reason, Text] = {
         "the guest seen running again, or --confirm-guest-off WHY",
     ),
     Reason.WITNESS_CONTRADICTED: Text(
-        "its hypervisor is distrusted: it reported a VM as off while its kubelet was alive",
-        "the guest seen running there again, or --confirm-guest-off WHY; fencer trust ENDPOINT --why WHY, if "
-        "it was wrong about several VMs",
+        "its hypervisor's reports about its VM are distrusted",
+        "its VM reported running there again, or --confirm-guest-off WHY; fencer trust ENDPOINT --why WHY, "
+        "if it was wrong about several VMs",
     ),
     Reason.DOUBTS_UNREADABLE: Text(
         "the note about its hypervisor cannot be read", "the fencer version that wrote it"
@@ -204,7 +204,9 @@ def says(decision: Decision) -> str:
     if objection is None:
         asked = _asked(decision)
         return f"{text} ({asked})" if asked else text
-    whole = objection.seen.startswith(text)  # "fencing is paused for this node: its disks move"
+    endpoint = decision.guest.endpoint if decision.guest else ""
+    # What names its subject needs no lead: "fencing is paused for this node: its disks move".
+    whole = objection.seen.startswith((text, f"{endpoint} is distrusted: "))
     if whole or decision.reason is Reason.OBSERVE_MODE:  # "would fence now: …"
         return objection.seen
     return f"{text} ({objection.seen})"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from fencer.core.annotations import EXCLUDE_LABEL
 from fencer.core.crash_loop import in_crash_loop, loop_alarms
+from fencer.core.distrust import ends_distrust, why_distrusted
 from fencer.core.identity import still_bound
 from fencer.core.model import (
     OUT_OF_SERVICE,
@@ -20,11 +21,13 @@ from fencer.core.model import (
     Judged,
     PowerState,
     Reason,
+    Unreadable,
     Verdict,
 )
 from fencer.core.starts import LOOP_S
 from fencer.core.text import age, printable, unticked
 from fencer.core.word import WORD_LASTS_S, word_over
+from fencer.wording.distrust import TRUST
 from fencer.wording.foresight import NEVER_WRITTEN
 from fencer.wording.nodes import blind, disbelieved, distrusted, fenced_age, unfit
 from fencer.wording.reasons import change
@@ -106,7 +109,7 @@ WAYS: dict[Reason, str] = {
     ),
     Reason.DOUBTS_UNREADABLE: (
         "`kubectl annotate node {node} fencer.dev/doubts-` deletes them; a hypervisor that was proven wrong "
-        "is believed again then"
+        "is trusted again then"
     ),
     Reason.AWAITING_BOOT: (
         "start the guest, or wait for its kubelet; stop it first if it was resumed or restored"
@@ -160,14 +163,10 @@ OF_A_DOUBT: dict[Reason, str] = {
         f"if its saved memory is gone for good, `kubectl annotate node {{node}} fencer.dev/doubts-`; {_WORD}"
     ),
 }
-"""Other words if a reading is not believed."""
+"""Other words if a reading is distrusted."""
 
-OF_AN_ENDPOINT: dict[Reason, str] = {
-    Reason.WITNESS_CONTRADICTED: (
-        "if you know that {endpoint} reports the truth now: `fencer trust {endpoint} --why WHY`; " + _WORD
-    ),
-}
-"""Other words if an endpoint is distrusted because of other nodes."""
+BESIDE_A_CONTRADICTION: dict[Reason, str] = {Reason.GUEST_SAVED: _WORD}
+"""The same where doubts may not be removed by hand, see `CONTRADICTED_WAY`."""
 
 OF_A_FILE = (
     "`virsh restore FILE`, or `virsh start` and delete the file; or, if you know that nobody will restore "
@@ -195,14 +194,20 @@ IN_MIND_WAY = (
 )
 
 DOUBTS_WAY = (
-    "What would change this: its guest seen running there. If you know better: "
+    "What would change this: its VM reported running there again. If you know better: "
     "`kubectl annotate node {node} fencer.dev/doubts-`."
 )
 
-TRUST_WAY = (
-    "What would change this: each of these VMs reported running there again, or its Node deleted. If you "
-    "know that {endpoint} reports the truth now: `fencer trust {endpoint} --why WHY`."
+CONTRADICTED_WAY = (
+    "What would change this: its VM reported running there again; or, once it is dead, `fencer fence {node} "
+    "--confirm-guest-off WHY`."
 )
+"""Without `kubectl annotate`: that would end a distrust without a record, or undo `fencer trust` (D1)."""
+
+OTHERS_WAY = "{why}. For its other nodes: {way}."
+"""Of a node that proves an endpoint wrong."""
+
+TRUST_WAY = "What would change this: {ends}."
 
 TAINT_WAY = (
     "What would change this: that taint taken off by its owner. Until then no pod can run there. "
@@ -228,13 +233,31 @@ def what_helps(judged: Judged, path: str) -> Iterator[str]:
     elif judged.untold:
         yield COUNTED_WAY.format(verb="unfence" if fenced else "fence", node=name)
     elif disbelieved(judged) is not None:
-        yield DOUBTS_WAY.format(node=name)
+        yield (CONTRADICTED_WAY if _is_contradicted(judged) else DOUBTS_WAY).format(node=name)
     elif (endpoint := distrusted(judged)) is not None:
-        yield TRUST_WAY.format(endpoint=unticked(endpoint))
+        yield TRUST_WAY.format(ends=printable(ends_distrust(endpoint, judged.observation.fleet)))
     elif unfit(judged) is not None:
         yield TAINT_WAY.format(node=name)
     elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None or _kept_cordon(decision):
         yield from ways_out(judged, path)
+    yield from _of_others(judged)
+
+
+def _of_others(judged: Judged) -> Iterator[str]:
+    """Say how to end the distrust of an endpoint that was wrong about this node's VM, too."""
+    fleet, node = judged.observation.fleet, judged.observation.node.name
+    for endpoint in sorted(name for name, proving in fleet.contradicted_by if proving == node):
+        why, way = why_distrusted(endpoint, fleet), TRUST.format(endpoint=unticked(endpoint))
+        yield OTHERS_WAY.format(why=printable(why), way=way)
+
+
+def _is_contradicted(judged: Judged) -> bool:
+    """Whether a doubt stands on the node that may count against its endpoint, or that a person answered."""
+    noted, evidence = judged.observation.node.doubts, judged.observation.evidence
+    doubts = [] if isinstance(noted, Unreadable) else list(noted)
+    if evidence is not None and evidence.doubt is not None:
+        doubts.append(evidence.doubt)
+    return any(doubt.kind is Doubted.CONTRADICTED for doubt in doubts)
 
 
 def ways_out(judged: Judged, path: str) -> Iterator[str]:
@@ -257,8 +280,8 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
     way = (OF_A_LABEL if EXCLUDE_LABEL in node.excluded_by else WAYS).get(decision.reason, "")
     if node.fenced:
         way = OF_A_FENCE.get(decision.reason, way)
-    if evidence is not None:
-        way = (OF_A_DOUBT if evidence.doubt is not None else OF_AN_ENDPOINT).get(decision.reason, way)
+    if evidence is not None and evidence.doubt is not None:
+        way = (BESIDE_A_CONTRADICTION if _is_contradicted(judged) else OF_A_DOUBT).get(decision.reason, way)
     if decision.reason is Reason.GUEST_SAVED and evidence is not None and _filed(evidence):
         way = OF_A_FILE
     old = still_bound(judged.observation)
@@ -273,13 +296,11 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
     if way:
         named = f"{guest.endpoint}/{guest.id}" if guest else "ENDPOINT/GUEST"
         bound = unticked(old.uuid) if old else ""
-        endpoint = guest.endpoint if guest else "ENDPOINT"
         way = way.format(
             node=unticked(node.name),
             path=unticked(path),
             guest=unticked(named),
             bound=bound,
-            endpoint=unticked(endpoint),
         )
         yield f"Try: {way}."
 

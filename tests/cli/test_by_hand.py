@@ -166,8 +166,35 @@ def test_a_healthy_node_whose_hypervisor_is_distrusted_is_unprotected():
     lab.passes(60, watched=True)
     assert "unprotected" in lab.run("status").output
     told = lab.run("explain", "k8s-2").output
-    assert "k8s-2 is unprotected" in " ".join(told.split())
-    assert "fencer.dev/doubts-" in told
+    told = " ".join(told.split())
+    assert "k8s-2 is unprotected" in told
+    assert "once it is dead, `fencer fence k8s-2 --confirm-guest-off WHY`" in told
+    assert "fencer.dev/doubts-" not in told, "that ends a distrust without a record"
+
+
+def test_a_healthy_node_whose_guest_left_memory_on_disk_names_the_annotation():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    stands = lab.simulation.cluster.fact("k8s-2").node
+    doubt = Doubt(Doubted.FILED, stands.binding.guest, "", "fencer@pve1", "2026-11-29T02:14:30Z")
+    lab.simulation.cluster.record_doubts(stands, (doubt,))
+    lab.breaks(What.LIE_STOPPED, "k8s-2")
+    assert "`kubectl annotate node k8s-2 fencer.dev/doubts-`" in " ".join(
+        lab.run("explain", "k8s-2").output.split()
+    )
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a contradiction"])
+def test_memory_on_disk_beside_a_proof_that_its_hypervisor_was_wrong_names_no_annotation(beside):
+    lab = stopped()
+    stands = lab.simulation.cluster.fact("k8s-2").node
+    kinds = (Doubted.SAVED, Doubted.CONTRADICTED) if beside else (Doubted.SAVED,)
+    since = "2026-11-29T02:14:30Z"
+    doubts = tuple(Doubt(kind, stands.binding.guest, "", "fencer@pve1", since) for kind in kinds)
+    lab.simulation.cluster.record_doubts(stands, doubts)
+    told = " ".join(lab.run("fence", "k8s-2", "--yes").output.split())
+    assert ("fencer.dev/doubts-" in told) is not beside
+    assert "--confirm-guest-off WHY" in told
 
 
 def test_by_hand_works_although_watch_only_observes():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.decide import decide
-from fencer.core.distrust import against, answered_for, distrusted, proven, with_proof
+from fencer.core.distrust import against, answered_for, distrusted, ends_distrust, proven, with_proof
 from fencer.core.doubt import LOOK_EVERY_S, due
 from fencer.core.model import (
     Binding,
@@ -191,7 +191,7 @@ def test_the_refusal_names_the_nodes_and_the_command():
     )
     decision = decide(observation(fleet=fleet), ARMED)
     assert decision.reason is Reason.WITNESS_CONTRADICTED
-    assert "lab reported the VMs of k8s-9, k8s-10 as off" in decision.objection.seen
+    assert "lab is distrusted: it reported the VMs of k8s-9, k8s-10 as off" in decision.objection.seen
     assert "`fencer trust lab --why WHY`" in decision.objection.needs
 
 
@@ -200,4 +200,21 @@ def test_the_refusal_names_the_nodes_and_the_command():
 )
 def test_it_names_what_is_known_of_them(by, of):
     fleet = Fleet(7, 1, contradicted_endpoints=frozenset({"lab"}), contradicted_by=frozenset(by))
-    assert f"lab reported {of} as off" in decide(observation(fleet=fleet), ARMED).objection.seen
+    assert f"lab is distrusted: it reported {of}" in decide(observation(fleet=fleet), ARMED).objection.seen
+
+
+@pytest.mark.parametrize(
+    ("by", "who"),
+    [
+        ([("lab", "k8s-9")], "that VM reported running"),
+        (
+            [("lab", "k8s-9"), ("lab", "k8s-10"), ("home", "k8s-8")],
+            "each of these VMs reported running",
+        ),
+    ],
+)
+def test_what_ends_it_names_the_command(by, who):
+    fleet = Fleet(7, 1, contradicted_endpoints=frozenset({"lab"}), contradicted_by=frozenset(by))
+    text = ends_distrust("lab", fleet)
+    assert text.startswith(f"{who} again, there or on another host; or, ")
+    assert text.endswith("`fencer trust lab --why WHY`")

@@ -11,7 +11,8 @@ from typing import Any
 from fencer.core import ladders
 from fencer.core.holds import HOLDS, Act
 from fencer.core.ladders import LADDERS, Choice, Ladder, Row
-from fencer.core.model import PowerState
+from fencer.core.model import PowerState, Reason
+from fencer.wording.distrust import TRUST
 from fencer.wording.reasons import NOTHING, TEXTS
 from fencer.wording.ways_out import WAYS
 from tests.docs.citations import anchor
@@ -21,6 +22,11 @@ _ROW = re.compile(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 ALL: dict[str, Ladder] = {name: value for name, value in vars(ladders).items() if isinstance(value, Ladder)}
 """Every ladder that there is, by its name."""
+
+ALSO = {
+    Reason.WITNESS_CONTRADICTED: f". Where other nodes are named: {TRUST.format(endpoint='ENDPOINT')}",
+}
+"""What else helps in some cases of a reason."""
 
 
 def climbed() -> str:
@@ -100,7 +106,8 @@ def _where(function: Callable[..., Any]) -> str:
 def ways() -> str:
     """Make the tables of what helps for each reason: what to type, or what it waits for."""
     typed = [
-        f"| [`{reason.value}`](reasons.md#{reason.value}) | {text.says} | {_for_anybody(WAYS[reason])} |"
+        f"| [`{reason.value}`](reasons.md#{reason.value}) | {text.says} | {_for_anybody(WAYS[reason])}"
+        f"{ALSO.get(reason, '')} |"
         for reason, text in TEXTS.items()
         if reason in WAYS
     ]

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.model import Alarm, Decision, GuestRef, Judged, PowerState, Reason, Verdict
+from fencer.core.model import Alarm, Decision, Fleet, GuestRef, Judged, PowerState, Reason, Verdict
 from fencer.notify.cases import API, FAILING_S, look_at, of_node, without_api
 from fencer.ports import Sight
+from fencer.wording import notices
 from fencer.wording.occasions import Occasion
 from tests.core.build import MARK, TAINT, evidence, fenced, healthy, node, observation
 
@@ -177,3 +178,18 @@ def test_two_nodes_whose_incidents_have_one_id_are_two_cases():
     other = replace(one, node=replace(one.node, name="k8s-3", uid="node-uid-3"))
     seen = {item.node.name: judged(Verdict.FENCED, Reason.PODS_CLEARED, item) for item in (one, other)}
     assert len(look_at(Sight(seen, ("lab",)), PATH).cases) == 2
+
+
+def test_an_endpoint_that_is_distrusted_is_one_case_and_names_the_command():
+    proving = frozenset({("lab", "k8s-2"), ("lab", "k8s-3")})
+    fleet = Fleet(5, contradicted_endpoints=frozenset({"lab"}), contradicted_by=proving)
+    seen = Judged(healthy(fleet=fleet), Decision(Verdict.HEALTHY, Reason.NODE_HEALTHY))
+    [case] = look_at(Sight({"k8s-1": seen, "k8s-2": seen}, ("lab",)), PATH).cases.values()
+    assert (case.occasion, case.subject) == (Occasion.BLIND, ("endpoint", "lab"))
+    assert case.title == "lab is distrusted: its nodes aren't fenced"
+    assert "it reported the VMs of k8s-2, k8s-3 as off while their kubelets were alive" in case.text
+    assert "Its nodes: k8s-1, k8s-2." in case.text
+    assert "`fencer trust lab --why WHY`" in case.text
+    assert notices.back(case.occasion, case.reason) == "{about} is trusted again"
+    assert notices.back(Occasion.BLIND, "") == "{about} answers again"
+    assert notices.back(Occasion.REFUSED, case.reason) == "{about} is back"

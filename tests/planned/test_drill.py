@@ -244,7 +244,7 @@ def test_a_sound_node_may_be_drilled_because_it_would_be_fenced() -> None:
         ({"fleet": Fleet(1)}, "would not be fenced: every node is silent", "one node that is heard"),
         (
             {"fleet": Fleet(7, contradicted_endpoints=frozenset({"lab"}))},
-            "lab reported several VMs as off",
+            "lab is distrusted: it reported several VMs as off",
             "`fencer trust lab --why WHY`",
         ),
     ],

@@ -165,7 +165,7 @@ def test_a_witness_that_is_not_believed_is_told():
     lab.passes(60, watched=True)
     rows, _ = findings(lab)
     [point] = rows["notes"]["points"]
-    assert point.startswith('k8s-2: "off" is not believed of lab/k8s-2')
+    assert point.startswith('k8s-2: "off" of lab/k8s-2 on lab1 is distrusted')
     assert "`kubectl annotate node k8s-2 fencer.dev/doubts-`, if you know better" in point
     assert re.search(r"found by \S+ (\d+ s|\d+m\d+s) ago\)", point), "an age, no clock time"
 

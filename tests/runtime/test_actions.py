@@ -372,7 +372,7 @@ class TestNotes:
         assert WORDS[Doubted.MIGRATED] in str(do(stage, RecordDoubts(doubts)))
 
     def test_that_none_is_left_is_told(self, stage):
-        assert "believed again" in str(do(stage, RecordDoubts(())))
+        assert "is over" in str(do(stage, RecordDoubts(())))
 
     def test_a_mark_of_an_older_fence_is_taken_off(self, stage):
         done = do(stage, ForgetMark())

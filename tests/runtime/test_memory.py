@@ -285,7 +285,7 @@ class TestPowerThatWasAskedFor:
         stage.happen(What.LIE_STOPPED)
         looks(stage, 4.0)
         seen = far(stage)
-        assert "stopped, which is not believed" in seen.evidence.raw
+        assert "stopped, which is distrusted" in seen.evidence.raw
         assert seen.stop_failed.times >= 1
 
 

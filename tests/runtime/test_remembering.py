@@ -134,7 +134,7 @@ class TestInAnOutage:
     def test_what_is_seen_lies_on_the_disk_and_is_told_once(self, stage):
         self.seen(stage)
         [text] = [text for text in told(stage) if ON_DISK in text]
-        assert text.startswith(f"noted, {ON_DISK}: lab is not believed when it says off")
+        assert text.startswith(f"noted, {ON_DISK}: when lab reports its VM as off, that is distrusted")
         assert [note.node for note in stage.state.kept.notes] == ["k8s-2"]
         assert kinds(stage.state.kept.notes[0].doubts) == [Doubted.FILED]
 

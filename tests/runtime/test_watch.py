@@ -151,3 +151,22 @@ def test_nodes_that_are_held_back_are_counted(reasons, begins):
     told = held_back([Judged(seen, Decision(Verdict.REFUSE, reason)) for reason in reasons])
     assert told.startswith(begins)
     assert bool(told) is bool(begins)
+
+
+def test_an_endpoint_that_is_distrusted_is_said_once_and_once_more_when_it_is_trusted_again():
+    stage = Stagehand(shape=Shape(nodes=tuple(f"k8s-{number}" for number in range(1, 6))))
+
+    def lies():
+        for name in ("k8s-2", "k8s-3"):
+            stage.happen("lie_stopped", name)
+
+    run_passes(stage, 120, {20: lies, 80: lambda: stage.happen("truthful", "")})
+    told = [(text, warning) for text, warning in stage.notes.said_ if "trusted" in text]
+    assert told[0] == (
+        "lab is distrusted: it reported the VMs of k8s-2, k8s-3 as off while their kubelets were alive; "
+        'fencer ignores its "off" for all its VMs, so their nodes aren\'t fenced. If you know that lab '
+        "reports the truth now: `fencer trust lab --why WHY`",
+        True,
+    )
+    assert told[-1] == ("lab is trusted again", False)
+    assert [warning for _, warning in told].count(False) == 1

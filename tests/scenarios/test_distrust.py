@@ -12,7 +12,7 @@ from fencer.core.annotations import BINDING, DOUBTS
 from fencer.core.identity import Rules
 from fencer.core.model import Reason
 from fencer.errors import HypervisorProtocol
-from fencer.runtime.reconcile import Agent
+from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.trust import Trust
 from fencer.runtime.world import World
 from fencer.simulation.assembly import Shape
@@ -93,8 +93,7 @@ def type_trust(stage):
     world = World(
         simulation.cluster, simulation.hypervisors, simulation.asker, simulation.clock, stage.reporter
     )
-    agent = Agent(world, ARMED, Rules(), "anna")
-    trust = Trust(world, agent, agent.observer.look(), "lab")
+    trust = Trust(world, Onlooker(world, ARMED, Rules()), "lab")
     assert trust.is_needed
     assert set(trust.doubts) == set(TWO)
     for name in trust.doubts:
@@ -130,7 +129,7 @@ def test_an_endpoint_that_is_wrong_about_two_vms_is_distrusted_at_once_and_prove
     assert not is_fenced(stage)
     assert [noted(stage, name)[0].get("paired") for name in TWO] == [True, True]
     texts = " ".join(event.text for event in events if event.node == "k8s-2")
-    for said in ("is not believed when it says off", "the kubelet is alive in boot", "distrusted for all"):
+    for said in ("as off, that is distrusted", "the kubelet is alive in boot", "distrusted for all"):
         assert said in texts
     assert not any(noted(stage, name) for name in ("k8s-4", "k8s-5"))
 
@@ -166,7 +165,7 @@ def test_agents_that_call_a_hypervisor_otherwise_distrust_it_and_trust_it_again_
     both = (Watcher(until_s=350.0), Watcher(from_s=351.0, calls={"lab": "pve"}))
     stage, events = story(died(), at=((30.0, steal),), watchers=both)
     assert refused(events)
-    assert any("pve reported the VMs of k8s-2, k8s-3 as off" in event.text for event in events)
+    assert any("pve is distrusted: it reported the VMs of k8s-2, k8s-3" in event.text for event in events)
     assert not is_fenced(stage)
     stage, _ = story(died(), at=((30.0, steal), (600.0, type_trust)), watchers=both)
     assert is_fenced(stage)

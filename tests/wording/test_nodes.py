@@ -73,7 +73,7 @@ def test_whether_it_is_fenced_or_would_be(judged, word):
     ("judged", "told"),
     [
         (Judged(healthy(), HEALTHY), "healthy"),
-        (Judged(UNBELIEVED, HEALTHY), "healthy, but its guest reads stopped (by test)"),
+        (Judged(UNBELIEVED, HEALTHY), "healthy, but lab reports its VM as stopped (by test)"),
         (Judged(observation(), WAITS, untold="would fence\nnow"), "would fence\\nnow"),
     ],
 )

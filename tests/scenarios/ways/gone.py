@@ -11,12 +11,11 @@ from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import What
 from fencer.simulation.scenario import ARMED
 from tests.scenarios.ways.case import passes, row, way
-from tests.scenarios.ways.ends import fenced, freed, healthy, recovered, says
+from tests.scenarios.ways.ends import fenced, freed, healthy, recovered
 from tests.scenarios.ways.steps import (
     annotated,
     answers_after,
     commands,
-    deleted,
     everywhere,
     foreseen_from_afar,
     forgotten,
@@ -279,29 +278,27 @@ ROWS = [
         Reason.WITNESS_CONTRADICTED,
         (lies(PowerState.STOPPED), waits(60), DEAD),
         way(
-            "the guest seen running there again",
+            "its VM reported running there again",
             do=[everywhere(What.TRUTHFUL), STARTED, waits(60), DEAD],
             to=fenced,
         ),
         way(WORD, WHY, do=[GIVEN], to=fenced),
-        beside=(
-            "the hypervisor's word was proven wrong",
-            "fencer trust ENDPOINT --why WHY, if it was wrong about several VMs",
-            SURE,
-        ),
+        beside=("fencer trust ENDPOINT --why WHY, if it was wrong about several VMs", SURE),
     ),
     row(
         Reason.WITNESS_CONTRADICTED,
         (*(happens(What.LIE_STOPPED, to=node) for node in ("k8s-1", "k8s-3")), waits(60), DEAD),
-        way("each of these VMs reported running there again", do=[everywhere(What.TRUTHFUL)], to=fenced),
-        way("its Node deleted", do=[deleted("k8s-1"), deleted("k8s-3")], to=says(Reason.PODS_CLEARED)),
         way(
-            "`fencer trust lab --why WHY`",
-            "if you know that lab reports the truth now: `fencer trust lab --why WHY`",
+            "each of these VMs reported running again, there or on another host",
+            do=[everywhere(What.TRUTHFUL)],
+            to=fenced,
+        ),
+        way(
+            "if you know that lab reports the truth now, `fencer trust lab --why WHY`",
             do=[types("trust", "lab", "--why", "WHY")],
             to=fenced,
         ),
-        way(WORD, WHY, do=[waits(30), GIVEN], to=fenced),
+        way(WORD, do=[waits(30), GIVEN], to=fenced),
         beside=(SURE,),
         shape=FIVE,
         more="of an endpoint that erred twice",
@@ -316,7 +313,7 @@ ROWS = [
             do=[unannotated(annotations.DOUBTS)],
             to=fenced,
         ),
-        beside=("a hypervisor that was proven wrong is believed again then",),
+        beside=("a hypervisor that was proven wrong is trusted again then",),
     ),
     row(
         Reason.STORAGE_STALL,
