@@ -49,8 +49,8 @@ ELSEWHERE = (
 def trust(wiring: Wiring, endpoint: str, path: Path, *, dry_run: bool, yes: bool, why: str | None) -> None:
     """Trust an endpoint again, after it reported VMs of several nodes as off while their kubelets were alive.
 
-    fencer then ignores its "off" for all its VMs, so their nodes aren't fenced. This ends by itself when each
-    VM that it was wrong about is reported running again, there or on another host. If such a VM is gone for
+    Until then fencer ignores its "off" for all its VMs, so their nodes aren't fenced. It also ends by itself,
+    when each VM that it was wrong about is reported running again, there or on another host. If such a VM is gone for
     good, deleting its Node ends that part, too; never delete the Node of a VM that might run.
     """
     with connected(wiring, path) as parts:
@@ -76,6 +76,15 @@ def trust(wiring: Wiring, endpoint: str, path: Path, *, dry_run: bool, yes: bool
             consent(plan, f"Trust {clean(endpoint)} again?", yes=yes)
             kept.asked(nodes)
             _write(found, nodes, f"{by}: {why}")
+            with parts.asking():
+                still = Trust(world, Onlooker(world, parts.policy, parts.rules), endpoint)
+    if still.is_needed:
+        since = sorted(still.doubts, key=natural)
+        tell(
+            f"{clean(endpoint)} is still distrusted: since you were asked it was wrong about "
+            f"{'the VM' if len(since) == 1 else 'the VMs'} of {listing(since)}. Type the command again."
+        )
+        raise click.exceptions.Exit(1)
     where = f"{count(len(nodes), 'Node')}: {listing(nodes)}"
     tell(f"trusted again: {clean(endpoint)}. This is written on {where}.")
 

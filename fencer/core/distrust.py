@@ -131,16 +131,18 @@ def _proving(endpoint: str, fleet: Fleet) -> list[str]:
     return sorted((node for name, node in fleet.contradicted_by if name == endpoint), key=natural)
 
 
-def answered_for(node: NodeView, endpoint: str, why: str) -> tuple[Doubt, ...]:
+def answered_for(node: NodeView, shown: Doubt, why: str) -> tuple[Doubt, ...]:
     """Return a Node's doubts after a person said that they trust an endpoint.
 
     Args:
         node: The node.
-        endpoint: Its name.
+        shown: The doubt that the person was shown. A newer one, about the same VM, is news.
         why: The person's words, with their name.
     """
     doubts = node.doubts if isinstance(node.doubts, tuple) else ()
     return tuple(
-        replace(doubt, trusted=why) if doubt.guest.endpoint == endpoint and counts(node, doubt) else doubt
+        replace(doubt, trusted=why)
+        if (doubt.key, doubt.since_utc) == (shown.key, shown.since_utc) and counts(node, doubt)
+        else doubt
         for doubt in doubts
     )

@@ -83,7 +83,7 @@ class Trust:
         """
         node, cluster, shared = self._scene.nodes[name], self._world.cluster, self._shared
         for attempt in range(TRIES):
-            doubts = answered_for(node, self._endpoint, why)
+            doubts = answered_for(node, self.doubts[name], why)
             if doubts == node.doubts:
                 return
             try:

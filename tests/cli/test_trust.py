@@ -297,6 +297,25 @@ def test_another_ones_answer_meanwhile_is_enough():
     assert lab.run("trust", "lab", *WHY, "--yes").exit_code == 0
 
 
+def test_what_proves_it_wrong_since_it_was_asked_about_is_not_answered_for():
+    """The VMs were reported running, and then off again, while the question stood there."""
+    lab = distrusted()
+    write = lab.simulation.cluster.record_doubts
+
+    def record_doubts(node, written):
+        lab.simulation.cluster.record_doubts = write
+        for name in ("k8s-2", "k8s-3"):
+            newer = lab.simulation.cluster.fact(name).node
+            write(newer, tuple(replace(one, since_utc="2026-11-20T10:59:00Z") for one in newer.doubts))
+        raise ClusterConflict("changed meanwhile")
+
+    lab.simulation.cluster.record_doubts = record_doubts
+    result = lab.run("trust", "lab", *WHY, "--yes")
+    text = "lab is still distrusted: since you were asked it was wrong about the VMs of k8s-2, k8s-3."
+    assert (result.exit_code, text in said(result)) == (1, True), said(result)
+    assert not any("trusted" in entry for name in ("k8s-2", "k8s-3") for entry in doubts(lab, name))
+
+
 def test_status_and_explain_show_it_of_a_node_that_is_well():
     lab = distrusted()
     reported = "lab is distrusted: it reported the VMs of k8s-2, k8s-3 as off while their kubelets were alive"

@@ -170,16 +170,17 @@ class TestTrust:
     def test_a_person_answers_for_what_counts_against_this_endpoint(self):
         others = (doubt(Doubted.SAVED, guest=HERE), replace(PROVEN, guest=OTHER))
         seen = replace(WRONG, doubts=(PAIRED, *others))
-        answered = answered_for(seen, "lab", "anna: it is well")
+        answered = answered_for(seen, seen.doubts[0], "anna: it is well")
         assert answered == (replace(PAIRED, trusted="anna: it is well"), *others)
         assert against([replace(seen, doubts=answered)]) == {}
 
     def test_also_before_its_boot_is_proven(self):
-        assert answered_for(WRONG, "lab", "anna") == (replace(DOUBT, trusted="anna"),)
+        assert answered_for(WRONG, DOUBT, "anna") == (replace(DOUBT, trusted="anna"),)
 
     def test_another_endpoint_and_what_cannot_be_read_stay_as_they_are(self):
-        assert answered_for(WRONG, "home", "anna") == (DOUBT,)
-        assert answered_for(replace(WRONG, doubts=Unreadable("schema 9")), "lab", "anna") == ()
+        assert answered_for(WRONG, replace(DOUBT, guest=OTHER), "anna") == (DOUBT,)
+        assert answered_for(WRONG, replace(DOUBT, since_utc="earlier"), "anna") == (DOUBT,), "found out since"
+        assert answered_for(replace(WRONG, doubts=Unreadable("schema 9")), DOUBT, "anna") == ()
 
 
 def test_the_refusal_names_the_nodes_and_the_command():
