@@ -11,7 +11,7 @@ import click
 from fencer.cli.render import BAD, DOUBTFUL, GOOD, clean, paragraph
 from fencer.cli.wire import Parts
 from fencer.core.agents import AgentRecord, Agents, differing, read_agents
-from fencer.core.crash_loop import with_loop
+from fencer.core.crash_loop import SEEN_BY, with_loop
 from fencer.core.election import CLUSTER_LEASE
 from fencer.core.model import Judged
 from fencer.core.policy import Mode
@@ -58,8 +58,8 @@ class RollCall:
         by = self.agents.sees_loop(judged.observation.node.name, self.utc)
         if not by:
             return judged
-        seen = f"{printable(by)} sees it started again and again"
-        return replace(judged, decision=with_loop(judged.decision, judged.observation.node.name, seen))
+        seen = SEEN_BY.format(by=printable(by))
+        return replace(judged, decision=with_loop(judged.decision, judged.observation.node, seen))
 
     def data(self) -> dict[str, Any]:
         """Return it for programs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fencer.core.cordon import cordoned_by
 from fencer.core.identity import subject_of
 from fencer.core.model import (
+    Alarm,
     Evidence,
     FenceMark,
     GuestRef,
@@ -16,7 +17,7 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.proof import distrust_of
-from fencer.core.text import age, listing, printable
+from fencer.core.text import age, listing, printable, unticked
 from fencer.core.times import seconds_between
 from fencer.wording.reasons import TEXTS, change, says
 
@@ -144,8 +145,16 @@ def cordon_words(node: NodeView) -> str:
     return CORDONED[cordoned_by(node)]
 
 
+def alarms_of(judged: Judged) -> tuple[str, ...]:
+    """Return what the alarms about a node say, in a clause each."""
+    alarms = (action.text for action in judged.decision.actions if isinstance(action, Alarm))
+    return tuple(printable(text.partition("; ")[0].rstrip(".")) for text in alarms)
+
+
 def why(judged: Judged) -> str:
-    """Return the reason for the decision; if one look cannot tell, what would follow."""
+    """Return the reason for the decision; what an alarm says; if one look cannot tell, what would follow."""
+    if alarms := alarms_of(judged):
+        return alarms[0]
     decision, in_the_way = judged.decision, unfit(judged)
     if in_the_way is not None:
         return f"{printable(says(decision))}, but {in_the_way}"
@@ -157,6 +166,8 @@ def why(judged: Judged) -> str:
 
 
 def whole_why(judged: Judged) -> str:
-    """Return the reason, and who keeps new pods off the node, if that does not say it."""
-    cordon = "" if judged.decision.reason in SAYS_CORDONED else cordon_words(judged.observation.node)
-    return f"{why(judged)}; {cordon}" if cordon else why(judged)
+    """Return the reason, or what the alarm says, and who keeps new pods off the node."""
+    node = judged.observation.node
+    cordon = "" if judged.decision.reason in SAYS_CORDONED else cordon_words(node)
+    reason = f"{why(judged)}: `fencer explain {unticked(node.name)}`" if alarms_of(judged) else why(judged)
+    return f"{reason}; {cordon}" if cordon else reason

@@ -23,7 +23,7 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.starts import LOOP_S
-from fencer.core.text import age, printable, unticked
+from fencer.core.text import age, printable, sentence, unticked
 from fencer.core.word import WORD_LASTS_S, word_over
 from fencer.wording.foresight import NEVER_WRITTEN
 from fencer.wording.nodes import blind, disbelieved, distrusted, fenced_age, unfit
@@ -218,7 +218,7 @@ def what_helps(judged: Judged, path: str) -> Iterator[str]:
         path: Where the configuration is.
     """
     decision, name = judged.decision, unticked(judged.observation.node.name)
-    yield from (f"{printable(one.text)}." for one in loop_alarms(decision))
+    yield from (f"{sentence(printable(one.text))}." for one in loop_alarms(decision))
     fenced = fenced_age(judged.observation) is not None
     if decision.reason is Reason.MAINTENANCE and _is_well(judged):
         return
