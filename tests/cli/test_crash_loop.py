@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from fencer.core.policy import Mode, Policy
 from fencer.simulation.faults import What
 from tests.cli.lab import Lab
 
@@ -109,3 +110,45 @@ def test_a_drain_while_the_vm_is_down_goes_as_the_alarm_says(lab):
     assert lab.run("drain", VM, "--yes").exit_code == 1
     lab.breaks(What.START, VM, in_s=20.0)
     assert lab.run("drain", VM, "--yes", "--even-if-blocked").exit_code == 0
+
+
+class TestOnlyObserved:
+    """An agent that only observes writes nothing in the cluster; its journal shows the loop on its machine."""
+
+    @pytest.fixture
+    def lab(self, tmp_path):
+        lab = Lab(Policy(mode=Mode.OBSERVE))
+        lab.journal = tmp_path / "journal.db"
+        crashes(lab, 5)
+        lab.passes(140.0, watched=True)
+        return lab
+
+    def test_status_and_explain_show_it(self, lab):
+        assert "1 in alarm" in lab.run("status").output
+        assert not json.loads(lab.run("status", "-o", "json").output)["agents"]
+        told = one_line(lab.run("explain", VM).output)
+        assert re.search(r"crash loop started [45] times in 1m\d\ds, as fencer@pve1 saw \d+ s ago", told)
+        assert "once the VM stays off, its node can be fenced" in told
+
+    def test_it_is_over_after_ten_minutes_without_another_start(self, lab):
+        lab.passes(400.0)
+        assert "in alarm" in lab.run("status").output
+        lab.passes(220.0)
+        assert "in alarm" not in lab.run("status").output
+
+    def test_or_once_the_vm_stays_off(self, lab):
+        lab.breaks(What.POWER_OFF, VM)
+        lab.passes(10.0)
+        assert "in alarm" in lab.run("status").output
+        lab.passes(120.0)
+        assert "in alarm" not in lab.run("status").output
+
+    def test_without_a_journal_nothing_is_known(self, lab):
+        lab.journal = lab.journal.with_name("none.db")
+        assert "in alarm" not in lab.run("status").output
+        lab.journal = None
+        assert "in alarm" not in lab.run("status").output
+
+    def test_what_a_person_typed_meanwhile_hides_nothing(self, lab):
+        lab.run("drain", VM, "--yes")
+        assert "in alarm" in lab.run("status").output
