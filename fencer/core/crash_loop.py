@@ -7,7 +7,7 @@ runs again cannot be proven off. So fencer does not fence such a node. Nothing b
 
 from __future__ import annotations
 
-from fencer.core.cordon import cordoned_by_drain
+from fencer.core.cordon import DRAIN, cordoned_by_drain, unrecorded_cordon
 from fencer.core.model import Alarm, Check, Decision, NodeView, Observation, Outcome
 from fencer.core.old_memory import with_alarm
 from fencer.core.starts import LOOP_S, LOOP_STARTS, loop_starts
@@ -47,12 +47,17 @@ def with_loop(decision: Decision, node: NodeView, seen: str) -> Decision:
         seen: What shows the loop.
     """
     check = Check(CHECK, Outcome.ALARM, seen, f"{age(LOOP_S)} without another start")
-    pods = DRAINED if cordoned_by_drain(node) else MOVES_PODS.format(node=node.name)
+    pods = DRAINED if _is_drained(node) else MOVES_PODS.format(node=node.name)
     text = (
         f"{IN_A_LOOP}; a fence needs a silent kubelet, and each boot ends the silence. {pods}. Or switch off "
         "what starts the VM again (HA, a watchdog, `on_crash`): once the VM stays off, its node can be fenced"
     )
     return with_alarm(decision, check, Alarm(text))
+
+
+def _is_drained(node: NodeView) -> bool:
+    note = unrecorded_cordon(node)
+    return cordoned_by_drain(node) or (note is not None and note.by == DRAIN)
 
 
 def is_loop_alarm(alarm: Alarm) -> bool:

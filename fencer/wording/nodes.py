@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencer.core.cordon import cordoned_by
+from fencer.core.cordon import DRAIN, cordoned_by, unrecorded_cordon
 from fencer.core.identity import subject_of
 from fencer.core.model import (
     Alarm,
@@ -34,7 +34,7 @@ CORDONED: dict[str | None, str] = {
     "fencer-drain": "cordoned by fencer (drain)",
     "fencer-hook": "cordoned by fencer (drain before a stop)",
     "fencer-unfence": "cordoned by fencer (after a fence)",
-    "unrecorded": "cordoned by fencer, by its note alone",
+    "unrecorded": "cordoned by fencer, but the API server can't confirm that (no managedFields)",
     "others": "cordoned by others",
 }
 
@@ -140,6 +140,13 @@ def blind(judged: Judged) -> str | None:
     return printable(f"its guest reads {seen.evidence.raw}" if seen.evidence else seen.evidence_error)
 
 
+def keeps_cordon(judged: Judged) -> bool:
+    """Whether a healthy node keeps fencer's cordon until a person lifts it: no record shows whose it is (C9)."""
+    note = unrecorded_cordon(judged.observation.node)
+    drained = judged.decision.verdict is Verdict.HEALTHY and note is not None and note.by == DRAIN
+    return drained or judged.decision.reason is Reason.CORDON_UNRECORDED
+
+
 def cordon_words(node: NodeView) -> str:
     """Return who keeps new pods off the node; empty: nobody does."""
     return CORDONED[cordoned_by(node)]
@@ -170,4 +177,5 @@ def whole_why(judged: Judged) -> str:
     node = judged.observation.node
     cordon = "" if judged.decision.reason in SAYS_CORDONED else cordon_words(node)
     reason = f"{why(judged)}: `fencer explain {unticked(node.name)}`" if alarms_of(judged) else why(judged)
-    return f"{reason}; {cordon}" if cordon else reason
+    lifts = f"to lift it: `kubectl uncordon {unticked(node.name)}`" if keeps_cordon(judged) else ""
+    return "; ".join(filter(None, (reason, cordon, lifts)))

@@ -26,7 +26,7 @@ from fencer.core.starts import LOOP_S
 from fencer.core.text import age, printable, sentence, unticked
 from fencer.core.word import WORD_LASTS_S, word_over
 from fencer.wording.foresight import NEVER_WRITTEN
-from fencer.wording.nodes import blind, disbelieved, distrusted, fenced_age, unfit
+from fencer.wording.nodes import blind, disbelieved, distrusted, fenced_age, keeps_cordon, unfit
 from fencer.wording.reasons import change
 
 _CHECK = "`fencer check` looks at every connection"
@@ -233,8 +233,10 @@ def what_helps(judged: Judged, path: str) -> Iterator[str]:
         yield TRUST_WAY.format(endpoint=unticked(endpoint))
     elif unfit(judged) is not None:
         yield TAINT_WAY.format(node=name)
-    elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None or _kept_cordon(decision):
+    elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None:
         yield from ways_out(judged, path)
+    elif keeps_cordon(judged):
+        yield f"To lift its cordon: {WAYS[Reason.CORDON_UNRECORDED].format(node=name)}."
 
 
 def ways_out(judged: Judged, path: str) -> Iterator[str]:
@@ -282,11 +284,6 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
             endpoint=unticked(endpoint),
         )
         yield f"Try: {way}."
-
-
-def _kept_cordon(decision: Decision) -> bool:
-    """Whether the node is healthy but keeps a cordon until an administrator lifts it."""
-    return decision.reason is Reason.CORDON_UNRECORDED
 
 
 def _is_well(judged: Judged) -> bool:
