@@ -13,6 +13,7 @@ from fencer.ports import ClusterInfo
 from fencer.preflight.facts import ClusterFacts
 from fencer.preflight.finding import Finding, Level
 from fencer.preflight.rights import account_in, granting, version_of
+from fencer.runtime.cluster_calls import SLOW_S
 
 CLOCK_S = 3.0
 """The API server gives whole seconds, and a look takes time: a closer comparison is impossible."""
@@ -86,16 +87,31 @@ def judge_watch(unwatched: FencerError | None) -> Iterator[Finding]:
         yield Finding("watch", "nodes", Level.WARN, text, tries, (str(unwatched),))
 
 
-def judge_clock(utc: str, wall: datetime) -> Finding:
+def judge_speed(took_s: float) -> Iterator[Finding]:
+    """Warn of an API server that is slow.
+
+    Args:
+        took_s: How long a call took.
+    """
+    if took_s >= SLOW_S:
+        text = (
+            f"slow: a call took {took_s:.0f} s. Fences take longer, with calls of 5 s or more fencer cuts no "
+            "power, and from 10 s on it fences nothing"
+        )
+        yield Finding("kubernetes", "speed", Level.WARN, text, ("kubectl get --raw '/readyz?verbose'",))
+
+
+def judge_clock(utc: str, wall: datetime, took_s: float = 0.0) -> Finding:
     """Compare two clocks.
 
     Args:
         utc: The API server's time.
         wall: The time of day here at that moment.
+        took_s: How long a call to it took: its time is of any moment in that.
     """
-    off_s = abs((wall - parse_utc(utc)).total_seconds())
-    if off_s <= CLOCK_S:
-        return Finding("clock", f"within {CLOCK_S:g} s")
+    off_s, within_s = abs((wall - parse_utc(utc)).total_seconds()), CLOCK_S + took_s
+    if off_s <= within_s:
+        return Finding("clock", f"within {within_s:.0f} s")
     text = (
         "compared with the API server: times in log and journal will mislead, and pauses and limits last "
         "longer, by ten minutes at most"
