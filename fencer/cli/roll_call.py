@@ -67,7 +67,7 @@ class RollCall:
         return replace(judged, decision=with_loop(judged.decision, node, seen)) if seen else judged
 
     def _own_loop(self, judged: Judged) -> str:
-        """Return what the journal on this machine shows of a node's crash loop; empty: nothing that goes on."""
+        """Return what this machine's journal shows of a node's crash loop; empty: nothing that goes on."""
         loop, reading = self.loops.get(judged.observation.node.uid), judged.observation.evidence
         runs = reading is not None and reading.power_state is PowerState.RUNNING
         if loop is None or loop.ago_s >= (LOOP_S if runs else STAYS_OFF_S):

@@ -192,11 +192,9 @@ def _carry_out(tools: Tools, options: ShutdownOptions, parallel: int) -> None:
 
 
 def _way_back(turns: Sequence[ShutdownTurn]) -> str:
-    """Return what starts nodes again; `fencer start` leaves a cordon where no record shows whose it is (C9)."""
+    """Return what brings nodes back; `fencer start` leaves a cordon that no record shows to be ours (C9)."""
     names = [clean(turn.node.name) for turn in turns]
-    kept = [
-        clean(turn.node.name) for turn in turns if turn.draining is not None and not turn.node.recorded
-    ]
+    kept = [clean(turn.node.name) for turn in turns if turn.draining is not None and not turn.node.recorded]
     lifts = f" and then `kubectl uncordon {' '.join(kept)}`" if kept else ""
     return f"`fencer start {' '.join(names)}`{lifts}"
 

@@ -336,7 +336,7 @@ class Evidence:
         return _said(self) == _said(other)
 
     def confirms(self, earlier: Evidence) -> bool:
-        """Whether it says of the same run the same as an earlier one; words that count the time may differ."""
+        """Whether it says of the same run the same as an earlier one; words that count time may differ."""
         return self.repeats(replace(earlier, raw=self.raw))
 
 

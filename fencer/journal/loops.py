@@ -16,9 +16,7 @@ from fencer.core.starts import LOOP_S
 from fencer.journal.reading import entries
 from fencer.journal.rows import BY_HAND, Entry, Kind, text_of
 
-_NEWEST = (
-    "number IN (SELECT max(number) FROM rows WHERE kind = ? AND at >= ? AND by NOT LIKE ? GROUP BY uid)"
-)
+_NEWEST = "number IN (SELECT max(number) FROM rows WHERE kind = ? AND at >= ? AND by NOT LIKE ? GROUP BY uid)"
 
 
 @dataclass(frozen=True, slots=True)

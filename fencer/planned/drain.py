@@ -8,7 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 from uuid import uuid4
 
-from fencer.core.cordon import DRAIN, HOOK, cordon_for, cordon_stands, cordoned_by_drain, passing_cordon, unrecorded_cordon
+from fencer.core.cordon import (
+    DRAIN,
+    HOOK,
+    cordon_for,
+    cordon_stands,
+    cordoned_by_drain,
+    passing_cordon,
+    unrecorded_cordon,
+)
 from fencer.core.done import Done, Happened
 from fencer.core.model import (
     Action,

@@ -29,8 +29,8 @@ from fencer.core.model import (
     DeleteAttachments,
     DiscardSaved,
     Doubt,
-    Evidence,
     EvictPods,
+    Evidence,
     FenceMark,
     ForgetMark,
     GuestRef,
@@ -492,8 +492,8 @@ class Executor:
             passed_s, limit_s = clock.now_s() - seen.now_s, self._policy.evidence_max_age_s
             if ends and passed_s > limit_s:
                 raise GuestChanged(
-                    f"{guest}: too late: its node was looked at {passed_s:.0f} s ago, and may be alive again; "
-                    f"an order that ends a VM is given within {limit_s:g} s{self._api.slowness}"
+                    f"{guest}: too late: its node was looked at {passed_s:.0f} s ago, and may be alive again"
+                    f". An order that ends a VM is given within {limit_s:g} s{self._api.slowness}"
                 )
             if not may():
                 raise GuestChanged(f"{guest}: too late: another agent may hold its hypervisor's Lease by now")

@@ -141,7 +141,7 @@ def blind(judged: Judged) -> str | None:
 
 
 def keeps_cordon(judged: Judged) -> bool:
-    """Whether a healthy node keeps fencer's cordon until a person lifts it: no record shows whose it is (C9)."""
+    """Whether a healthy node keeps fencer's cordon until a person lifts it: no record shows whose (C9)."""
     note = unrecorded_cordon(judged.observation.node)
     drained = judged.decision.verdict is Verdict.HEALTHY and note is not None and note.by == DRAIN
     return drained or judged.decision.reason is Reason.CORDON_UNRECORDED

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from fencer.core.crash_loop import is_loop_alarm
 from fencer.core.model import Alarm, FenceMark, Judged, Reason, Verdict
 from fencer.core.text import age, count, listing, printable, sentence
 from fencer.wording.nodes import alarms_of, guest_of
@@ -83,8 +84,9 @@ def alarm(judged: Judged, path: str) -> tuple[str, str]:
     """Return title and text of a node that a person has to look at now."""
     node, decision = judged.observation.node, judged.decision
     what = next(iter(alarms_of(judged)), TEXTS[decision.reason].says)
-    alarms = (action.text.rstrip(".") for action in decision.actions if isinstance(action, Alarm))
-    lines = (*(f"{sentence(text)}." for text in alarms), *ways_out(judged, path))
+    alarms = [action for action in decision.actions if isinstance(action, Alarm)]
+    texts = (sentence(one.text) if is_loop_alarm(one) else one.text for one in alarms)
+    lines = (*(f"{text.rstrip('.')}." for text in texts), *ways_out(judged, path))
     return _printable(f"ALARM: {node.name}: {what}", lines)
 
 

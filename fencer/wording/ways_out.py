@@ -13,7 +13,6 @@ from fencer.core.identity import still_bound
 from fencer.core.model import (
     OUT_OF_SERVICE,
     Cordon,
-    Decision,
     Doubted,
     Evidence,
     Intent,

@@ -113,7 +113,7 @@ def test_a_drain_while_the_vm_is_down_goes_as_the_alarm_says(lab):
 
 
 class TestOnlyObserved:
-    """An agent that only observes writes nothing in the cluster; its journal shows the loop on its machine."""
+    """An agent that only observes writes nothing in the cluster: its journal shows the loop."""
 
     @pytest.fixture
     def lab(self, tmp_path):

@@ -168,7 +168,7 @@ SLOW_API = Scenario(
         CLUSTER,
         "The API server is short of memory: each call of fencer's takes three seconds, a look at one node",
         "nine, and to count all nodes before a fence again as long. The VM of k8s-2 crashes. When all has",
-        "been read, fencer's reading of the VM is older than it may be. So fencer reads the VM again, last of",
+        "been read, fencer's reading of the VM is older than it may be. So fencer reads it again, last of",
         "all before it writes: the hypervisor answers at once. It takes longer, but k8s-2 is fenced.",
     ),
     script=(Fault(60.0, What.CRASH, "k8s-2", "the VM of k8s-2 crashes", death=True),),
