@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from fencer.core.policy import SLOW_CALL_S
 from fencer.core.times import parse_utc
 from fencer.errors import ClusterDenied, ConfigError, FencerError
 from fencer.ports import ClusterInfo
 from fencer.preflight.facts import ClusterFacts
 from fencer.preflight.finding import Finding, Level
 from fencer.preflight.rights import account_in, granting, version_of
-from fencer.runtime.cluster_calls import SLOW_S
 
 CLOCK_S = 3.0
 """The API server gives whole seconds, and a look takes time: a closer comparison is impossible."""
@@ -93,7 +93,7 @@ def judge_speed(took_s: float) -> Iterator[Finding]:
     Args:
         took_s: How long a call took.
     """
-    if took_s >= SLOW_S:
+    if took_s >= SLOW_CALL_S:
         text = (
             f"slow: a call took {took_s:.0f} s. Fences take longer, with calls of 5 s or more fencer cuts no "
             "power, and from 10 s on it fences nothing"

@@ -6,14 +6,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
-from fencer.core.policy import Policy
+from fencer.core.policy import SLOW_CALL_S, Policy
 from fencer.errors import ClusterUnreachable, HypervisorError
 from fencer.runtime.world import API, World
 
 T = TypeVar("T")
-
-SLOW_S = 2.0
-"""A call that takes so long is worth naming as the cause: a healthy API server answers in milliseconds."""
 
 
 class ClusterCalls:
@@ -39,7 +36,7 @@ class ClusterCalls:
     @property
     def slowness(self) -> str:
         """A sentence that names a slow API server as the cause of something; empty: it is not slow."""
-        slow = self.took_s >= SLOW_S
+        slow = self.took_s >= SLOW_CALL_S
         return f". The API server is slow: its last call took {self.took_s:.0f} s" if slow else ""
 
     def __call__(self, call: Callable[[], T], worker: str = API) -> T:
