@@ -25,6 +25,7 @@ from fencer.cluster.fields import (
     version,
 )
 from fencer.core import annotations as keys
+from fencer.core.cordon import CORDON_TAINT
 from fencer.core.model import OUT_OF_SERVICE, AttachmentView, NodeView, PodView, Taint
 from fencer.errors import ClusterProtocol
 
@@ -32,12 +33,6 @@ T = TypeVar("T")
 
 TAINT_VALUE = "nodeshutdown"
 """Value of the out-of-service taint. Source: KEP-2268, non-graceful node shutdown."""
-CORDON_TAINT = "node.kubernetes.io/unschedulable"
-"""Key of a cordoned node's taint, without a value and with the effect NoSchedule; a pod that tolerates it
-passes the cordon as well.
-
-Source: kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go.
-"""
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a mirror pod. Source: kubernetes pkg/kubelet/types/pod_update.go."""
 _ROLE_PREFIX = "node-role.kubernetes.io/"

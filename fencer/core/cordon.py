@@ -20,6 +20,12 @@ UNRECORDED = "unrecorded"
 """Fencer by its note; but the API server keeps no record that says who it was."""
 PASSING = frozenset({AFTER_FENCE, HOOK})
 """Cordons that the agent takes off by itself."""
+CORDON_TAINT = "node.kubernetes.io/unschedulable"
+"""Key of a cordoned node's taint, without a value and with the effect NoSchedule; a pod that tolerates it
+passes the cordon as well.
+
+Source: kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go.
+"""
 FROM_OUTSIDE = "fencer"
 DRAINERS = frozenset({FROM_OUTSIDE, "fencer-guest"})
 """The names under which the two write: the user agent up to its slash.
@@ -89,11 +95,17 @@ class Watched:
         note: The note that was written with it.
         before: The Node before that: a look that is no newer shows nothing of it.
         seen_s: When a look last showed the cordon with that note, or when it was set, on the agent's clock.
+        tainted_utc: Since when the Node carries the taint of a cordoned one, as that was first seen; empty:
+            it was not. Each cordon gets a taint with a time of its own.
+
+    Source: kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoScheduleTaintingPass;
+    pkg/controller/util/node/controller_utils.go, SwapNodeControllerTaint.
     """
 
     note: Cordon
     before: NodeView
     seen_s: float
+    tainted_utc: str = ""
 
 
 def still_watched(own: Watched, view: NodeView, now_s: float, apart_s: float) -> Watched | None:
@@ -109,8 +121,11 @@ def still_watched(own: Watched, view: NodeView, now_s: float, apart_s: float) ->
         return None
     if not view.newer_than(own.before):
         return own
-    stands = view.unschedulable and view.cordon == own.note
-    return replace(own, seen_s=now_s) if stands else None
+    since = (taint.time_added or "" for taint in view.taints if taint.key == CORDON_TAINT)
+    tainted_utc = next(since, "")
+    same = tainted_utc == own.tainted_utc or not own.tainted_utc
+    stands = view.unschedulable and view.cordon == own.note and same
+    return replace(own, seen_s=now_s, tainted_utc=tainted_utc) if stands else None
 
 
 def by_own_watch(own: Watched, view: NodeView) -> NodeView:

@@ -15,8 +15,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
-from fencer.core.model import Binding, Doubt, Doubted, GuestRef, Heard, NodeView, Observation
+from fencer.core.kept import standing
+from fencer.core.model import Binding, Doubt, Doubted, GuestRef, Heard, NodeView, Note, Observation
+from fencer.core.naming import UNIDENTIFIED
 
 PROVED_WRONG = 2
 """If an endpoint was wrong about so many VMs, none of its off readings counts."""
@@ -34,20 +37,32 @@ def shows_known_boot(node: NodeView) -> bool:
 
 
 def counts(node: NodeView, doubt: Doubt) -> bool:
-    """Whether a doubt on a Node counts against the endpoint of its VM, by what the Node shows now."""
-    if doubt.kind is not Doubted.CONTRADICTED or doubt.trusted or node.gone or not binds(node, doubt.guest):
+    """Whether a doubt on a Node counts against the endpoint of its VM, by what the Node shows now.
+
+    A proof does not depend on a binding that can't be read: that ends nothing.
+    """
+    if doubt.kind is not Doubted.CONTRADICTED or doubt.trusted or node.gone:
+        return False
+    if isinstance(node.binding, Binding) and not binds(node, doubt.guest):
         return False
     return bool(doubt.boot_id) or shows_known_boot(node)
 
 
-def against(nodes: Iterable[NodeView]) -> Mapping[str, dict[str, Doubt]]:
-    """Return the doubts that count: endpoint → node → doubt."""
+def against(
+    nodes: Iterable[NodeView], notes: Mapping[str, Note] = MappingProxyType({})
+) -> Mapping[str, dict[str, Doubt]]:
+    """Return the doubts that count: endpoint → node → doubt.
+
+    Args:
+        nodes: All nodes.
+        notes: What this agent has noted, by the UID of the node: for doubts that can't be read on it.
+    """
     found: dict[str, dict[str, Doubt]] = defaultdict(dict)
     for node in nodes:
-        if node.doubts and isinstance(node.doubts, tuple):
-            for doubt in node.doubts:
-                if counts(node, doubt):
-                    found[doubt.guest.endpoint][node.name] = doubt
+        for doubt in standing(node, notes.get(node.uid)) if node.doubts else ():
+            if counts(node, doubt):
+                # An endpoint that can't report its identity now may be the one that was wrong (W7).
+                found[doubt.guest.endpoint.removeprefix(UNIDENTIFIED)][node.name] = doubt
     return found
 
 

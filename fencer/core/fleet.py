@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from fencer.core import brake
 from fencer.core.distrust import against, distrusted, proven
@@ -15,6 +16,7 @@ from fencer.core.model import (
     FenceMark,
     Fleet,
     NodeView,
+    Note,
     PowerState,
     Taint,
     version_number,
@@ -34,6 +36,7 @@ def survey(
     last_stop_age_s: float | None,
     paused_why: str | None,
     stalled: frozenset[str] = frozenset(),
+    notes: Mapping[str, Note] = MappingProxyType({}),
 ) -> Fleet:
     """Sum up one pass, but for `reserved` and `quorum_without`.
 
@@ -45,9 +48,10 @@ def survey(
         last_stop_age_s: Since when any agent last stopped a guest.
         paused_why: The pause annotation's text.
         stalled: Endpoints whose storage stalled a while ago.
+        notes: See `fencer.core.distrust.against`.
     """
     readings = list(evidence)
-    doubted = {name: doubts for name, doubts in against(nodes).items() if distrusted(doubts.values())}
+    doubted = {name: doubts for name, doubts in against(nodes, notes).items() if distrusted(doubts.values())}
     deleted = {r.guest.key for r in readings if r.power_state is PowerState.ABSENT and r.gone}
     fleet = Fleet(
         nodes=len(nodes),

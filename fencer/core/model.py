@@ -336,7 +336,7 @@ class Evidence:
         return _said(self) == _said(other)
 
     def confirms(self, earlier: Evidence) -> bool:
-        """Whether it says of the same run the same as an earlier one; words that count time may differ."""
+        """Whether it says the same of the same run as an earlier one; words that count time may differ."""
         return self.repeats(replace(earlier, raw=self.raw))
 
 
@@ -408,13 +408,18 @@ class Doubt:
         """Whether this reading ends it: the guest runs there again, or was restored and waits to be resumed.
 
         The latter uses up saved memory that its hypervisor keeps track of, and no file. It has to be the same
-        guest on the same host: copies share UUIDs, as boards do, and another host's word does not count.
+        guest on the same host: copies share UUIDs, as boards do, and another host's word does not count. Only
+        whether its name has a domain may change: libvirt reports it with one once DNS knows it.
         """
-        same = evidence.guest.key == self.guest.key and evidence.guest.host == self.guest.host
+        same = evidence.guest.key == self.guest.key and _short(evidence.guest.host) == _short(self.guest.host)
         waits = evidence.power_state is PowerState.PAUSED
         restored = waits and evidence.cold_start is False and not evidence.filed
         back = evidence.power_state is PowerState.RUNNING or (restored and self.kind is Doubted.SAVED)
         return back and same and self.means(evidence)
+
+
+def _short(host: str | None) -> str | None:
+    return host and host.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)

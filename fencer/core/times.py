@@ -84,6 +84,10 @@ class Moment:
         """Return the moment in which one clock shows a time, and the other is ahead of it by so much."""
         return cls(earlier(utc, ahead_s), later(utc, ahead_s))
 
+    def later(self, seconds: float) -> Moment:
+        """Return the moment so many seconds later, in whole seconds."""
+        return Moment(_shifted(self.earliest_utc, seconds), _shifted(self.latest_utc, seconds))
+
 
 def _shifted(utc: str, seconds: float) -> str:
     """Return a time of so many whole seconds later."""

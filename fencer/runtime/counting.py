@@ -6,7 +6,7 @@ and what is under way counts for the next one.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from fencer.core.brake import with_slots
@@ -19,7 +19,7 @@ from fencer.core.fleet import (
     tainted,
 )
 from fencer.core.history import aged, unasked
-from fencer.core.model import Action, Fleet, NodeView, PowerState, TaintNode
+from fencer.core.model import Action, Fleet, NodeView, Note, PowerState, TaintNode, Unreadable
 from fencer.core.policy import Policy
 from fencer.core.times import Moment
 from fencer.runtime.index import Index
@@ -49,7 +49,7 @@ class Counting:
         self._world = world
         self._policy = policy
         self._api, self._memory = shared.api, shared.memory
-        self._ledger = shared.ledger
+        self._ledger, self._notes = shared.ledger, shared.notes
         self._leases = leases
         self._index = index
         self._counted: Scene | None = None
@@ -68,11 +68,17 @@ class Counting:
                 self._last_stop_age_s(now, now_s),
                 scene.paused_why,
                 frozenset(name for name, s in self._memory.stalls.items() if now_s - s < STALL_REMEMBERED_S),
+                self._noted(scene.nodes.values()),
             )
             members = [node for node in scene.nodes.values() if node.control_plane]
             without = quorum_without(members, self._policy, not_running(scene, members))
             scene.fleet = replace(with_slots(fleet, self._ledger.slots(now)), quorum_without=without)
         return scene.fleet
+
+    def _noted(self, nodes: Iterable[NodeView]) -> dict[str, Note]:
+        """Return what this agent has noted of the nodes whose doubts can't be read, by UID."""
+        unreadable = (node.uid for node in nodes if isinstance(node.doubts, Unreadable))
+        return {uid: note for uid in unreadable if (note := self._notes.of(uid)) is not None}
 
     def _last_stop_age_s(self, now: Moment, now_s: float) -> float | None:
         """Return how long ago any agent last stopped a guest, as far as this one knows."""

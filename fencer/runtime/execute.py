@@ -136,9 +136,10 @@ class Executor:
                 return _noted(observation, action, written=written)
             case TaintNode(mark):
                 told = self._names.mark(mark)
+                began_s = self._world.clock.now_s()
                 self._reserve(observation)
                 counts()
-                if changed := self._reads_otherwise(observation, mark):
+                if changed := self._reads_otherwise(observation, mark, began_s):
                     return Happened(f"not tainted: {changed}", ok=False, changed=True)
                 self._in_time(lambda: cluster.taint(node, told), f"{node.name} is not tainted")
                 return _tainted(observation, mark)
@@ -324,10 +325,15 @@ class Executor:
             return f"{guest}: the configuration does not admit power actions any more"
         return ""
 
-    def _reads_otherwise(self, observation: Observation, mark: FenceMark) -> str:
+    def _reads_otherwise(self, observation: Observation, mark: FenceMark, reserved_s: float) -> str:
         """Read the VM once more, right before its node is tainted; return what is not as it was, or nothing.
 
         What was counted and reserved since may have taken seconds (G9).
+
+        Args:
+            observation: What the fence was decided on.
+            mark: What will be written.
+            reserved_s: When a slot of the brake was about to be reserved.
         """
         first, changed = observation.evidence, ""
         if first is not None and mark.proof not in NOT_ITS_OWN:
@@ -336,7 +342,7 @@ class Executor:
             except HypervisorError as error:
                 return f"{mark.guest} cannot be read any more: {error}"
             changed = "" if now.confirms(first) else f"{mark.guest} reads otherwise by now: {now.raw}"
-        if self._world.clock.now_s() - observation.now_s > FRESH_S:
+        if self._world.clock.now_s() - reserved_s > FRESH_S:
             return changed or f"its slot of the brake was reserved too long ago{self._api.slowness}"
         return changed
 
@@ -352,7 +358,8 @@ class Executor:
             ClusterConflict: others have used them up meanwhile.
             ClusterError: that could not be told.
         """
-        fleet, node, now = observation.fleet, observation.node, _moment(observation)
+        fleet, node = observation.fleet, observation.node
+        now = _moment(observation).later(self._world.clock.now_s() - observation.now_s)
         by_word = observation.word.over_brake_why is not None
 
         mine = brake.slots_for(node, observation.evidence)

@@ -55,7 +55,8 @@ LONGEST_PASSES_S = 600.0
 a node that is left alone between them. They do not over an hour in which the whole agent stood still."""
 
 READ_AGAIN = 4
-"""A VM is read again once this part of the time is over for which a reading counts."""
+"""A VM is read again if other calls took this part of the time for which a reading counts, or if no more than
+this part of it is left."""
 
 
 class _Noted(TypedDict):
@@ -460,9 +461,15 @@ class Observer:
         Its age counts from this reading. The order stays that of the earlier one, which was complete before
         the lease was read (G9). If the two differ, all of it has to be looked at again.
         """
-        first, took_s = seen.evidence, self._world.clock.now_s() - since_s
-        if first is None or took_s <= self._policy.evidence_max_age_s / READ_AGAIN:
+        first, now_s, longest_s = seen.evidence, self._world.clock.now_s(), self._policy.evidence_max_age_s
+        if first is None:
             return seen
+        late = now_s - since_s > longest_s / READ_AGAIN  # or the reading itself took long
+        if not late and now_s - first.observed_at_s <= longest_s - longest_s / READ_AGAIN:
+            return seen
+        if seen.node.name in self._calls.named:  # whoever asked for it may have withdrawn that
+            self._calls.look_again(seen.node.name)
+            seen = replace(seen, call=self._calls.of(seen.node.name))
         reading, _ = self._read(scene, first.guest)
         now = self._believed(seen.node, reading)
         if now is None:

@@ -31,6 +31,9 @@ from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
 ON_ITS_WAY_S = 10.0
 """How old an answer may be to be acted upon: the deadline of a call, which is how old a reading may be."""
 
+CALLS_ON_THEIR_WAY = 3
+"""So many calls to a slow API may lie between what was read and what it led to."""
+
 HEARD_LATE_S = 60.0
 """How late a renewal may still be heard of, through lists that lag."""
 
@@ -279,15 +282,20 @@ class Truth:
         if ago_s < self._policy.settle_s - WHOLE_SECONDS_S - written_s:
             self._breach(name, f"its cordon is lifted {ago_s:.1f} s after its fence")
 
+    @property
+    def _on_its_way_s(self) -> float:
+        """How old the word of a person or a controller may be: it was read, a slot reserved, the taint set."""
+        return ON_ITS_WAY_S + CALLS_ON_THEIR_WAY * self._simulation.shape.call_s
+
     def _hold_against_hands_off(self, name: str, how: str, *, begun: bool) -> None:
         """While people keep fencer's hands off, nothing is done; and in a window nothing is begun."""
         now_s = self._simulation.clock.now_s()
         nodes = self._simulation.api.nodes
         for (node, annotation), since_s in self._simulation.api.held_since_s.items():
             stands = not node or (node == name and node in nodes and annotation in nodes[node].annotations)
-            if stands and now_s - since_s > ON_ITS_WAY_S:
+            if stands and now_s - since_s > self._on_its_way_s:
                 self._breach(name, f"{how}, and since {now_s - since_s:.0f} s ago there is {annotation}")
-        before = self._simulation.clock.utc_in(-ON_ITS_WAY_S)
+        before = self._simulation.clock.utc_in(-self._on_its_way_s)
         windows = (before, self._simulation.clock.utc())
         if not begun and all(window_for(name, self._policy.maintenance, Moment(utc, utc)) for utc in windows):
             self._breach(name, f"{how}, and a maintenance window is open")
@@ -382,10 +390,10 @@ class Truth:
         """Nothing is done for whoever gave it up, and nothing is begun where others work unasked."""
         requests, now_s = self._simulation.requests, self._simulation.clock.now_s()
         given_up_s, reserved_s = requests.given_up_s.get(name), requests.reserved_s.get(name)
-        if given_up_s is not None and reserved_s is not None and now_s - given_up_s > ON_ITS_WAY_S:
+        if given_up_s is not None and reserved_s is not None and now_s - given_up_s > self._on_its_way_s:
             self._breach(name, f"{how}, and whoever asked for it has given that up")
         unasked = not begun and requests.about(name) is None
-        if unasked and reserved_s is not None and now_s - reserved_s > ON_ITS_WAY_S:
+        if unasked and reserved_s is not None and now_s - reserved_s > self._on_its_way_s:
             self._breach(name, f"{how}, and somebody else works on it")
 
     def _answered(self, request: Request, progress: Progress) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.cordon import (
+    CORDON_TAINT,
     Watched,
     by_own_watch,
     cordon_for,
@@ -18,7 +19,7 @@ from fencer.core.cordon import (
     still_watched,
     unrecorded_cordon,
 )
-from fencer.core.model import Cordon, CordonNode, Unreadable
+from fencer.core.model import Cordon, CordonNode, Taint, Unreadable
 from tests.core.build import BOOT, NOW_UTC, node
 
 OURS = Cordon("drain", BOOT, NOW_UTC)
@@ -218,6 +219,19 @@ class TestNoRecord:
     )
     def test_a_look_that_shows_anything_else_is_a_gap(self, facts):
         assert still_watched(self.OWN, self.cordoned(**facts), 105.0, self.APART_S) is None
+
+    @pytest.mark.parametrize("later", ["2026-11-20T10:00:09Z", ""], ids=["another", "none"])
+    def test_so_is_the_taint_of_another_cordon(self, later):
+        """Each cordon gets one with a time of its own: an administrator has cordoned the Node again."""
+
+        def at(utc, **facts):
+            taints = (Taint(CORDON_TAINT, "", "NoSchedule", utc),) if utc else ()
+            return self.cordoned(taints=taints, **facts)
+
+        first = still_watched(self.OWN, at(""), 101.0, self.APART_S)
+        own = still_watched(first, at("2026-11-20T10:00:02Z"), 103.0, self.APART_S)
+        assert still_watched(own, at("2026-11-20T10:00:02Z"), 105.0, self.APART_S) is not None
+        assert still_watched(own, at(later), 105.0, self.APART_S) is None
 
     def test_so_are_looks_too_far_apart(self):
         assert still_watched(self.OWN, self.cordoned(), 120.0, self.APART_S) is not None

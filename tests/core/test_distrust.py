@@ -13,11 +13,13 @@ from fencer.core.model import (
     Fleet,
     GuestHistory,
     Heard,
+    Note,
     PowerState,
     Reason,
     RecordDoubts,
     Unreadable,
 )
+from fencer.core.naming import UNIDENTIFIED
 from tests.core.build import ARMED, BOOT, GUEST, NEW_BOOT, OTHER, doubt, evidence, healthy, node, observation
 
 HERE = replace(GUEST, host="lab1")
@@ -51,8 +53,6 @@ class TestWhatCounts:
             {"doubts": Unreadable("schema 9")},
             {"doubts": ()},
             {"gone": True},
-            {"binding": None},
-            {"binding": Unreadable("broken")},
             {"binding": Binding(OTHER, (BOOT,))},
             {"binding": Binding(replace(HERE, host="lab2"), (BOOT,))},
         ],
@@ -60,6 +60,23 @@ class TestWhatCounts:
     )
     def test_nothing_else_does(self, changed):
         assert against([replace(WRONG, **{"doubts": (PROVEN,)} | changed)]) == {}
+
+    @pytest.mark.parametrize("binding", [None, Unreadable("broken"), Unreadable("", forged=True)])
+    def test_a_proof_does_not_depend_on_a_binding_that_cannot_be_read(self, binding):
+        assert against([replace(WRONG, doubts=(PROVEN,), binding=binding)]) == {"lab": {"k8s-2": PROVEN}}
+        assert against([replace(WRONG, binding=binding)]) == {}
+
+    def test_where_doubts_cannot_be_read_what_this_agent_noted_counts(self):
+        node = replace(WRONG, doubts=Unreadable("", forged=True))
+        assert against([node], {node.uid: Note(node.name, node.uid, doubts=(PROVEN,))}) == {
+            "lab": {"k8s-2": PROVEN}
+        }
+        assert against([node], {"another": Note(node.name, "another", doubts=(PROVEN,))}) == {}
+
+    def test_an_endpoint_that_cannot_report_its_identity_may_be_the_one_that_was_wrong(self):
+        there = replace(HERE, endpoint=f"{UNIDENTIFIED}lab")
+        doubt, binding = replace(PROVEN, guest=there), Binding(there, (BOOT,))
+        assert against([replace(WRONG, doubts=(doubt,), binding=binding)]) == {"lab": {"k8s-2": doubt}}
 
 
 class TestDistrusted:

@@ -8,9 +8,10 @@ from functools import partial
 
 import pytest
 
-from fencer.core.annotations import DOUBTS
+from fencer.core.annotations import BINDING, DOUBTS
 from fencer.core.identity import Rules
 from fencer.core.model import Reason
+from fencer.errors import HypervisorProtocol
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.trust import Trust
 from fencer.runtime.world import World
@@ -209,3 +210,34 @@ def test_it_ends_with_the_last_of_its_vms(how):
     assert not is_fenced(stage), "the other one still stands"
     stage, _ = story(died(), *lied, at=ends(PROVEN_S, *TWO, how=how))
     assert is_fenced(stage)
+
+
+CUT_OFF = (Fault(499.0, What.NIC_OFF, "k8s-1", death=True), *lies("k8s-1", 500.0))
+RESTART = Fault(302.0, What.AGENT_KILLED, "fencer-1", for_s=5.0)
+
+
+def scribbled(key, stage):
+    """Another key signs, as after a theft: what is written under the one before reads as forged."""
+    for node in (stage.simulation.api.nodes[name] for name in TWO):
+        node.annotations[key] = json.dumps(json.loads(node.annotations[key]) | {"sig": "x"})
+        stage.simulation.api.changed(node)
+
+
+@pytest.mark.parametrize("restart", [(), (RESTART,)], ids=["", "and the agent starts again"])
+@pytest.mark.parametrize("key", [DOUBTS, BINDING])
+def test_notes_that_cannot_be_read_end_no_distrust(key, restart):
+    script = (*lies("k8s-2"), *lies("k8s-3"), *restart, *CUT_OFF)
+    stage, events = story(*script, at=[(300.0, partial(scribbled, key))])
+    assert (is_fenced(stage), refused(events)) == (False, True)
+
+
+def test_nor_does_an_endpoint_that_cannot_report_its_identity():
+    def fails():
+        raise HypervisorProtocol("cannot report its identity")
+
+    def failing(stage):
+        stage.simulation.hypervisor.describe = fails
+
+    script = (*lies("k8s-2"), *lies("k8s-3"), RESTART, *CUT_OFF)
+    stage, events = story(*script, at=[(300.0, failing)])
+    assert (is_fenced(stage), refused(events)) == (False, True)

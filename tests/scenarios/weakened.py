@@ -45,7 +45,7 @@ class Weakened:
             witnesses=ports.witnesses,
         )
         self._policy = ports.policy
-        self._ladders = ladders
+        self._ladders, self._hypervisors = ladders, ports.hypervisors
         shared = Shared.of(world, ports.policy)
         self._observer = Observer(world, ports.rules, ports.policy, shared)
         self._executor = Executor(world, ports.policy, shared)
@@ -56,9 +56,18 @@ class Weakened:
             observation = self._observer.closer(scene, self._observer.observation(scene, node))
             for _ in range(STEPS):
                 decision = self._decide(observation)
-                if not decision.actions or not self._executor.carry_out(observation, decision.actions[0]).ok:
+                if not decision.actions:
+                    break
+                if not self._executor.carry_out(self._as_read(observation), decision.actions[0]).ok:
                     break
                 observation = self._observer.closer(scene, observation)
+
+    def _as_read(self, observation: Observation) -> Observation:
+        """Return what was seen with the very words of its hypervisor: who believes each finds no change."""
+        if not self._ladders.gullible or observation.evidence is None:
+            return observation
+        guest = observation.evidence.guest
+        return replace(observation, evidence=self._hypervisors[guest.endpoint].read(guest))
 
     def _decide(self, observation: Observation) -> Decision:
         begun = begin(

@@ -496,6 +496,11 @@ def answers_after(seconds: float) -> Step:
     return lambda case: setattr(case, "slow_s", seconds)
 
 
+def readings_take(seconds: float) -> Step:
+    """Let the hypervisor take so long for each answer."""
+    return lambda case: setattr(case.simulation.hypervisor.trouble, "delay_s", seconds)
+
+
 def foreseen(reason: Reason, within_s: float = 200.0) -> Step:
     """Watch until this is about to be said in the middle of a pass, and hold what would be done."""
 
