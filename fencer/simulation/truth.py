@@ -284,7 +284,7 @@ class Truth:
 
     @property
     def _on_its_way_s(self) -> float:
-        """How old the word of a person or a controller may be: it was read, a slot reserved, the taint set."""
+        """How old the word of a person or a controller may be: it was read, a slot reserved, a taint set."""
         return ON_ITS_WAY_S + CALLS_ON_THEIR_WAY * self._simulation.shape.call_s
 
     def _hold_against_hands_off(self, name: str, how: str, *, begun: bool) -> None:
