@@ -107,7 +107,9 @@ def test_an_alarm_that_says_worse_stands_alone():
 
 def test_once_a_drain_cordoned_the_node_the_alarm_recommends_none():
     drained = replace(UP, unschedulable=True, cordon=Cordon(DRAIN, BOOT, ""), cordoner=FROM_OUTSIDE)
-    for view, helps in ((UP, "`fencer drain k8s-2`"), (drained, "`fencer drain` cordoned it")):
+    unrecorded = replace(drained, recorded=False, cordoner="")
+    done = "`fencer drain` cordoned it"
+    for view, helps in ((UP, "`fencer drain k8s-2`"), (drained, done), (unrecorded, done)):
         [alarm] = decide(loops(node=view), ARMED).actions
         assert helps in alarm.text, view
         assert is_loop_alarm(alarm)
