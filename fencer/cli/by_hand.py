@@ -119,7 +119,10 @@ class Task:
         """
         if judged.failed:
             tell(f"{said}: {clean(says(judged.decision))}, but it could not be done: {clean(judged.failed)}.")
-            say("What would change this: the cause mended. `fencer check` looks at rights and connections.")
+            say(
+                "What would change this: the cause mended. `fencer check` looks at rights, connections, and "
+                "how fast the API server answers."
+            )
             raise click.exceptions.Exit(1)
         tell(f"{said}: {clean(says(judged.decision))}.{then and ' '}{then}")
         for sentence in ways_out(judged, str(self.parts.path)):

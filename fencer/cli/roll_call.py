@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fencer.cli.render import BAD, DOUBTFUL, GOOD, clean, paragraph
 from fencer.cli.wire import Parts
 from fencer.core.agents import AgentRecord, Agents, differing, read_agents
-from fencer.core.crash_loop import with_loop
+from fencer.core.crash_loop import SEEN_BY, with_loop
 from fencer.core.election import CLUSTER_LEASE
-from fencer.core.model import Judged
+from fencer.core.model import Judged, PowerState
 from fencer.core.policy import Mode
-from fencer.core.text import printable
-from fencer.core.times import apart_s, earlier
-from fencer.errors import ClusterDenied, ClusterNotFound, FencerError
+from fencer.core.starts import LOOP_S, STAYS_OFF_S
+from fencer.core.text import age, printable
+from fencer.core.times import apart_s, earlier, parse_utc
+from fencer.errors import ClusterDenied, ClusterNotFound, FencerError, JournalError
 from fencer.runtime.world import API
 from fencer.wording.agents import LEASES_MEND, nobody_is_there, oddities, who_is_there
+
+if TYPE_CHECKING:
+    from fencer.journal.loops import SeenLoop
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +35,14 @@ class RollCall:
         agents: What is written about agents.
         utc: The API server's clock when that was read.
         unknown: Why it is not known who is there; empty: it is.
+        loops: UID of a node → the crash loop that the agent on this machine saw, if it only observes.
     """
 
     mode: Mode
     agents: Agents = Agents()  # noqa: RUF009 - it is frozen
     utc: str = ""
     unknown: str = ""
+    loops: Mapping[str, SeenLoop] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         """Say it for people."""
@@ -54,12 +60,19 @@ class RollCall:
             yield from _styled(text, DOUBTFUL)
 
     def with_loop(self, judged: Judged) -> Judged:
-        """Return a judged node with the alarm of a crash loop, if an agent sees one: one look cannot (M6)."""
-        by = self.agents.sees_loop(judged.observation.node.name, self.utc)
-        if not by:
-            return judged
-        seen = f"{printable(by)} sees it started again and again"
-        return replace(judged, decision=with_loop(judged.decision, judged.observation.node.name, seen))
+        """Return a judged node with the alarm of a crash loop, if an agent saw one: one look cannot (M6)."""
+        node = judged.observation.node
+        by = self.agents.sees_loop(node.name, self.utc)
+        seen = SEEN_BY.format(by=printable(by)) if by else self._own_loop(judged)
+        return replace(judged, decision=with_loop(judged.decision, node, seen)) if seen else judged
+
+    def _own_loop(self, judged: Judged) -> str:
+        """Return what this machine's journal shows of a node's crash loop; empty: nothing that goes on."""
+        loop, reading = self.loops.get(judged.observation.node.uid), judged.observation.evidence
+        runs = reading is not None and reading.power_state is PowerState.RUNNING
+        if loop is None or loop.ago_s >= (LOOP_S if runs else STAYS_OFF_S):
+            return ""
+        return f"{printable(loop.seen)}, as {printable(loop.by)} saw {age(max(0.0, loop.ago_s))} ago"
 
     def data(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -89,7 +102,24 @@ class RollCall:
 
 
 def call_roll(parts: Parts) -> RollCall:
-    """Read who is there."""
+    """Read who is there, and what the agent on this machine saw."""
+    return replace(_agents(parts), loops=_own_loops(parts))
+
+
+def _own_loops(parts: Parts) -> Mapping[str, SeenLoop]:
+    """Read the journal of an agent that only observes: it writes no record in the cluster (M6)."""
+    journal = parts.config.journal
+    if parts.policy.mode is not Mode.OBSERVE or journal is None or parts.utc is None:
+        return {}
+    from fencer.journal.loops import newest_loops  # noqa: PLC0415 - SQLite; not everybody observes
+
+    try:
+        return newest_loops(journal.file, parse_utc(parts.utc()))
+    except JournalError:  # there is none yet, or this user may not read it
+        return {}
+
+
+def _agents(parts: Parts) -> RollCall:
     mode, deadline_s = parts.policy.mode, parts.policy.call_deadline_s
     try:
         record = parts.asker.ask(API, lambda: parts.leases.read_lease(CLUSTER_LEASE), deadline_s)

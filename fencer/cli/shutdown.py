@@ -186,9 +186,17 @@ def _carry_out(tools: Tools, options: ShutdownOptions, parallel: int) -> None:
         "not shut down",
         partial(shut_down, drained=options.drain is not None),
     )
-    back = f"The way back: `fencer start {' '.join(clean(name) for name in tools.names)}`."
     cordoned = _cordoned(options.drain, len(turns))
+    back = f"The way back: {_way_back(turns)}."
     tell(f"shut down in {took}, and proven off: {listing(tools.names)}.{cordoned} {back}")
+
+
+def _way_back(turns: Sequence[ShutdownTurn]) -> str:
+    """Return what brings nodes back; `fencer start` leaves a cordon that no record shows to be ours (C9)."""
+    names = [clean(turn.node.name) for turn in turns]
+    kept = [clean(turn.node.name) for turn in turns if turn.draining is not None and not turn.node.recorded]
+    lifts = f" and then `kubectl uncordon {' '.join(kept)}`" if kept else ""
+    return f"`fencer start {' '.join(names)}`{lifts}"
 
 
 def _cordoned(drain: DrainOptions | None, number: int) -> str:
@@ -202,7 +210,7 @@ def _standing(tools: Tools, turns: Sequence[ShutdownTurn], word: str) -> Iterato
     for turn in turns:
         name = turn.node.name
         if turn.over and not turn.failed:
-            yield f"{name}: shut down, and proven off; `fencer start {name}` undoes that."
+            yield f"{name}: shut down, and proven off; {_way_back([turn])} undoes that."
         elif turn.draining is not None and (not turn.draining.over or turn.draining.failed):
             yield from standing(tools, [turn.draining], word)
         elif turn.judged is None and turn.began_s is None:

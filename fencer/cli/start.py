@@ -110,13 +110,17 @@ def _carry_out(tools: Tools, timeout_s: float) -> None:
     ]
     campaign = Campaign(tools.world, turns, len(turns), tools.steps.show, ordered=False)
     took = see_through(tools, campaign, lambda word: _standing(turns, word), "not back", started)
-    tell(f"back in {took}: {listing(tools.names)}.")
-    for turn in turns:
-        if turn.judged is not None and turn.judged.observation.node.unschedulable:
-            name = clean(turn.node.name)
-            unrecorded = unrecorded_cordon(turn.judged.observation.node)
-            whose = f"by fencer's note, and stays so, because {NO_RECORD}" if unrecorded else NOT_OURS
-            tell(f"{name} is cordoned, {whose}: `kubectl uncordon {name}`.")
+    kept = {
+        turn.node.name: turn.judged.observation.node
+        for turn in turns
+        if turn.judged is not None and turn.judged.observation.node.unschedulable
+    }
+    back = [f"{name} (still cordoned)" if name in kept else name for name in tools.names]
+    tell(f"back in {took}: {listing(back)}.")
+    for node in kept.values():
+        name, unrecorded = clean(node.name), unrecorded_cordon(node)
+        whose = f"by fencer's note, and stays so, because {NO_RECORD}" if unrecorded else NOT_OURS
+        tell(f"{name} is cordoned, {whose}: `kubectl uncordon {name}`.")
 
 
 def _standing(turns: Sequence[StartTurn], word: str) -> Iterator[str]:

@@ -50,8 +50,8 @@ def trust(wiring: Wiring, endpoint: str, path: Path, *, dry_run: bool, yes: bool
     """Trust an endpoint again, after it reported VMs of several nodes as off while their kubelets were alive.
 
     Until then fencer ignores its "off" for all its VMs, so their nodes aren't fenced. It also ends by itself,
-    when each VM that it was wrong about is reported running again, there or on another host. If such a VM is gone for
-    good, deleting its Node ends that part, too; never delete the Node of a VM that might run.
+    when each VM that it was wrong about is reported running again, there or on another host. If such a VM is
+    gone for good, deleting its Node ends that part, too; never delete the Node of a VM that might run.
     """
     with connected(wiring, path) as parts:
         _require_known(parts, endpoint)

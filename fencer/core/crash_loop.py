@@ -7,12 +7,26 @@ runs again cannot be proven off. So fencer does not fence such a node. Nothing b
 
 from __future__ import annotations
 
-from fencer.core.model import Alarm, Check, Decision, Observation, Outcome
+from fencer.core.cordon import DRAIN, cordoned_by_drain, unrecorded_cordon
+from fencer.core.model import Alarm, Check, Decision, NodeView, Observation, Outcome
 from fencer.core.old_memory import with_alarm
-from fencer.core.starts import LOOP_S, loop_starts
+from fencer.core.starts import LOOP_S, LOOP_STARTS, loop_starts
 from fencer.core.text import age, count
 
 IN_A_LOOP = "its VM is in a crash loop"
+
+CHECK = "crash loop"
+"""The check that shows it."""
+
+SEEN_BY = f"{{by}} saw it start {LOOP_STARTS} times or more within {age(LOOP_S)}"
+"""What an agent's record shows."""
+
+MOVES_PODS = (
+    "`fencer drain {node}` moves its pods away: type it while the VM is up, or add `--even-if-blocked` while "
+    "it is down"
+)
+DRAINED = "`fencer drain` cordoned it: new pods stay away"
+"""Instead of that, once it was typed."""
 
 
 def with_loop_alarm(seen: Observation, decision: Decision) -> Decision:
@@ -21,24 +35,29 @@ def with_loop_alarm(seen: Observation, decision: Decision) -> Decision:
     if not times or any(isinstance(action, Alarm) for action in decision.actions):
         return decision
     started = f"started {count(len(times), 'time')} in {age(times[-1] - times[0])}"
-    return with_loop(decision, seen.node.name, started)
+    return with_loop(decision, seen.node, started)
 
 
-def with_loop(decision: Decision, node: str, seen: str) -> Decision:
-    """Add the alarm: one text for a node, so that it is raised once while the loop goes on.
+def with_loop(decision: Decision, node: NodeView, seen: str) -> Decision:
+    """Add the alarm. What it says of a fence is true in both modes and under every hold.
 
     Args:
         decision: What was decided about the node.
-        node: Its name.
+        node: The node.
         seen: What shows the loop.
     """
-    check = Check("crash loop", Outcome.ALARM, seen, f"{age(LOOP_S)} without another start")
+    check = Check(CHECK, Outcome.ALARM, seen, f"{age(LOOP_S)} without another start")
+    pods = DRAINED if _is_drained(node) else MOVES_PODS.format(node=node.name)
     text = (
-        f"{IN_A_LOOP}; a fence needs a silent kubelet, and each boot ends the silence. `fencer drain {node}` "
-        "moves its pods away. Or switch off what starts the VM again (HA, a watchdog, `on_crash`): fencer "
-        "fences the node once the VM stays off"
+        f"{IN_A_LOOP}; a fence needs a silent kubelet, and each boot ends the silence. {pods}. Or switch off "
+        "what starts the VM again (HA, a watchdog, `on_crash`): once the VM stays off, its node can be fenced"
     )
     return with_alarm(decision, check, Alarm(text))
+
+
+def _is_drained(node: NodeView) -> bool:
+    note = unrecorded_cordon(node)
+    return cordoned_by_drain(node) or (note is not None and note.by == DRAIN)
 
 
 def is_loop_alarm(alarm: Alarm) -> bool:

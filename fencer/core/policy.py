@@ -19,6 +19,9 @@ SIGKILL_AFTER_S = 10.0
 
 Source: libvirt, src/util/virprocess.c, virProcessKillPainfullyDelay: SIGTERM first.
 """
+SLOW_CALL_S = 2.0
+"""A call to the API server that takes so long is worth naming: a healthy one answers in milliseconds."""
+
 SEEMS_KILLED_S = 0.9 * SIGKILL_AFTER_S
 """A power-off that took this long counts as ended by SIGKILL: two clocks measure it."""
 

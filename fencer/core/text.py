@@ -32,6 +32,11 @@ def printable(text: str) -> str:
     )
 
 
+def sentence(text: str) -> str:
+    """Return a text with a capital letter at the beginning."""
+    return text[:1].upper() + text[1:]
+
+
 def unticked(text: str) -> str:
     """Return a text that is `printable`, and in which no backtick is: between those stands what people type.
 

@@ -166,6 +166,8 @@ def _refuse_another(node: OwnNode, boot_id: str) -> None:
 
 def _whose(node: OwnNode) -> str:
     """Say who cordoned last: the note stays when somebody uncordons and cordons again."""
+    if not node.recorded and isinstance(node.cordon, Cordon):
+        return "by fencer, as its note says"  # C9
     return "by fencer" if node.cordoner in (MANAGER, AGENT) else "by somebody else"
 
 

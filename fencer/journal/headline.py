@@ -27,7 +27,7 @@ def headline(incident: Incident, clock: Callable[[datetime], str]) -> str:
     if incident.found is not None:
         return ", ".join((_found(incident), *_alarms(incident, clock), *_afterwards(incident, clock)))
     if incident.commands:
-        return _command(incident)
+        return ", ".join((_command(incident), *_alarms(incident, clock)))
     return ", ".join((_unfenced(incident), *_afterwards(incident, clock)))
 
 
@@ -112,12 +112,16 @@ def _ending(incident: Incident, asked: Entry) -> str:
 
 def _unfenced(incident: Incident) -> str:
     if incident.refusal is None and incident.alarms:
-        return f"alarm: {incident.alarms[0].text.partition('. ')[0].rstrip('.')}"
+        return f"alarm: {_clause(incident.alarms[0].text)}"
     if incident.refusal is None and (incident.over or not incident.decisions):
         return f"{incident.cause} → {'nothing had to be done' if incident.over else 'not fenced so far'}"
     body = (incident.refusal or incident.decisions[-1]).body
     lead = lead_of(str(body.get("verdict")), str(body.get("reason")), fenced=False)
     return f"{incident.cause} → {lead}{_short(str(body.get('text', '')))}"
+
+
+def _clause(text: str) -> str:
+    return text.partition("; ")[0].partition(". ")[0].rstrip(".")
 
 
 def _short(text: str) -> str:

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 from uuid import uuid4
 
-from fencer.core.cordon import DRAIN, HOOK, cordon_for, cordon_stands, cordoned_by_drain, passing_cordon
+from fencer.core.cordon import (
+    DRAIN,
+    HOOK,
+    cordon_for,
+    cordon_stands,
+    cordoned_by_drain,
+    passing_cordon,
+    unrecorded_cordon,
+)
 from fencer.core.done import Done, Happened
 from fencer.core.model import (
     Action,
@@ -273,6 +281,8 @@ class NodeDrain:
             return
         self.own = None
         whose = "by a fencer drain" if self.cordoned else "by somebody else"
+        if unrecorded_cordon(node) is not None:
+            whose = "by fencer, as its note says"
         self._tell(self.name, "cordoned", f"already, {whose}: it stays so")
 
     def _read_node(self) -> NodeView:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from fencer.core.policy import SLOW_CALL_S
 from fencer.core.times import parse_utc
 from fencer.errors import ClusterDenied, ConfigError, FencerError
 from fencer.ports import ClusterInfo
@@ -86,16 +87,31 @@ def judge_watch(unwatched: FencerError | None) -> Iterator[Finding]:
         yield Finding("watch", "nodes", Level.WARN, text, tries, (str(unwatched),))
 
 
-def judge_clock(utc: str, wall: datetime) -> Finding:
+def judge_speed(took_s: float) -> Iterator[Finding]:
+    """Warn of an API server that is slow.
+
+    Args:
+        took_s: How long a call took.
+    """
+    if took_s >= SLOW_CALL_S:
+        text = (
+            f"slow: a call took {took_s:.0f} s. Fences take longer, with calls of 5 s or more fencer cuts no "
+            "power, and from 10 s on it fences nothing"
+        )
+        yield Finding("kubernetes", "speed", Level.WARN, text, ("kubectl get --raw '/readyz?verbose'",))
+
+
+def judge_clock(utc: str, wall: datetime, took_s: float = 0.0) -> Finding:
     """Compare two clocks.
 
     Args:
         utc: The API server's time.
         wall: The time of day here at that moment.
+        took_s: How long a call to it took: its time is of any moment in that.
     """
-    off_s = abs((wall - parse_utc(utc)).total_seconds())
-    if off_s <= CLOCK_S:
-        return Finding("clock", f"within {CLOCK_S:g} s")
+    off_s, within_s = abs((wall - parse_utc(utc)).total_seconds()), CLOCK_S + took_s
+    if off_s <= within_s:
+        return Finding("clock", f"within {within_s:.0f} s")
     text = (
         "compared with the API server: times in log and journal will mislead, and pauses and limits last "
         "longer, by ten minutes at most"

@@ -296,14 +296,15 @@ class _Collector:
         ports = (port, self.hypervisors, self.asker, self.clock, self.reporter)
         world = World(*ports, utc=lambda: write_utc(self.builder.wall()))
         try:
-            seen = Onlooker(world, self.config.policy, self.config.rules).look()
+            onlooker = Onlooker(world, self.config.policy, self.config.rules)
+            seen, took_s = onlooker.look(), onlooker.call_took_s
         except ClusterError as error:
             return error
         sound = {name for name, it in endpoints.items() if isinstance(it, EndpointInfo) and not it.problems}
         answering = frozenset(sound - seen.scene.errors.keys())  # others count as silent
         observations = [seen.judged[name].observation for name in sorted(seen.judged)]
         since = timedelta(seconds=self.clock.now_s() - seen.scene.now_s)
-        facts = NodeFacts(seen.scene, self.builder.wall() - since, observations, answering)
+        facts = NodeFacts(seen.scene, self.builder.wall() - since, observations, answering, took_s)
         return replace(
             facts,
             confined=self._confined(told.info, min(seen.scene.nodes, default=None)),

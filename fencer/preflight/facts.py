@@ -146,6 +146,7 @@ class NodeFacts:
         wall: The time of day here when the API server told its own for it.
         observations: Of all nodes, by name.
         answering: Endpoints that are in order and listed their guests.
+        call_took_s: How long a call to the API server took.
         confined: Whether the admission policy holds for our account; None: it was not tried.
         unwatched: Why nodes cannot be watched; None: they can, or it was not tried.
         readings: Live readings of guests, by node. If an endpoint did not answer, its other guests are not
@@ -158,6 +159,7 @@ class NodeFacts:
     wall: datetime
     observations: Sequence[Observation]
     answering: frozenset[str]
+    call_took_s: float = 0.0
     confined: Answer = None
     unwatched: FencerError | None = None
     readings: Mapping[str, Evidence | FencerError] = field(default_factory=dict)

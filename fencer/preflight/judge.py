@@ -104,4 +104,5 @@ def _nodes(facts: Facts, seen: NodeFacts) -> Iterator[Finding]:
     yield from adapters.judge(config.endpoints, seen)
     yield from power.judge(config, seen, facts.described)
     yield from nodes.judge(config.policy, seen)
-    yield cluster.judge_clock(scene.utc, seen.wall)
+    yield from cluster.judge_speed(seen.call_took_s)
+    yield cluster.judge_clock(scene.utc, seen.wall, seen.call_took_s)

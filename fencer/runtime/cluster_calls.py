@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
-from fencer.core.policy import Policy
+from fencer.core.policy import SLOW_CALL_S, Policy
 from fencer.errors import ClusterUnreachable, HypervisorError
 from fencer.runtime.world import API, World
 
@@ -23,6 +23,7 @@ class ClusterCalls:
     Attributes:
         awake_since_s: When this agent last went on after it had stood still.
         passes: Passes go on beside every action, and call every few seconds.
+        took_s: How long the newest call took.
     """
 
     def __init__(self, world: World, policy: Policy) -> None:
@@ -30,6 +31,13 @@ class ClusterCalls:
         self._policy = policy
         self.awake_since_s = self._alive_s = world.clock.now_s()
         self.passes = False
+        self.took_s = 0.0
+
+    @property
+    def slowness(self) -> str:
+        """A sentence that names a slow API server as the cause of something; empty: it is not slow."""
+        slow = self.took_s >= SLOW_CALL_S
+        return f". The API server is slow: its last call took {self.took_s:.0f} s" if slow else ""
 
     def __call__(self, call: Callable[[], T], worker: str = API) -> T:
         """Ask under the deadline of an ordinary call.
@@ -42,10 +50,13 @@ class ClusterCalls:
             ClusterError: what the call raised, or that it came too late.
         """
         self.show_life()
+        began_s = self._world.clock.now_s()
         try:
             return self._world.asker.ask(worker, call, self._policy.call_deadline_s)
         except HypervisorError as error:
             raise ClusterUnreachable(str(error)) from error
+        finally:
+            self.took_s = self._world.clock.now_s() - began_s
 
     def alone(self, what: str) -> AbstractContextManager[None]:
         """Be the only one at something; see `fencer.ports.Asker`."""

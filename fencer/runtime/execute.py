@@ -343,7 +343,7 @@ class Executor:
                 return f"{mark.guest} cannot be read any more: {error}"
             changed = "" if now.confirms(first) else f"{mark.guest} reads otherwise by now: {now.raw}"
         if self._world.clock.now_s() - reserved_s > FRESH_S:
-            return changed or "its slot of the brake was reserved too long ago"
+            return changed or f"its slot of the brake was reserved too long ago{self._api.slowness}"
         return changed
 
     def _read(self, guest: GuestRef) -> Evidence:
@@ -496,8 +496,12 @@ class Executor:
         until = Deadline(min(clock.now_s() + patience_s, self._lease_ends_s(guest, seen)), clock.now_s, may)
 
         def begin() -> None:
-            if ends and clock.now_s() - seen.now_s > self._policy.evidence_max_age_s:
-                raise GuestChanged(f"{guest}: too late: its node may be heard again")
+            passed_s, limit_s = clock.now_s() - seen.now_s, self._policy.evidence_max_age_s
+            if ends and passed_s > limit_s:
+                raise GuestChanged(
+                    f"{guest}: too late: its node was looked at {passed_s:.0f} s ago, and may be alive again"
+                    f". An order that ends a VM is given within {limit_s:g} s{self._api.slowness}"
+                )
             if not may():
                 raise GuestChanged(f"{guest}: too late: another agent may hold its hypervisor's Lease by now")
             order(until)

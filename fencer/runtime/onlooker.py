@@ -50,6 +50,11 @@ class Onlooker:
         self._untold = untold(policy, first_look=True)
         self._began_s = float("inf")
 
+    @property
+    def call_took_s(self) -> float:
+        """How long the newest call to the API server took."""
+        return self.agent.shared.api.took_s
+
     def look(self, name: str | None = None) -> Pass:
         """Judge every node (or one) like an agent that had watched all along.
 

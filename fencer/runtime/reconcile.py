@@ -476,7 +476,9 @@ class Agent:
         """Whether an alarm was raised in this incident, or what it says is known by another one."""
         incident = _incident_of(seen, alarm)
         raised = [one for which, one in self._alarmed if which == incident]
-        return alarm in raised or repeats(alarm, raised)
+        # A drain changes the text of a crash loop's alarm.
+        known = is_loop_alarm(alarm) and any(map(is_loop_alarm, raised))
+        return known or alarm in raised or repeats(alarm, raised)
 
     def _wants_closer(self, observation: Observation, decision: Decision, due: Sequence[Action]) -> bool:
         """Never act from afar; and take the second of two readings at once if no wait is needed."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fencer.core.model import Alarm, Judged, Reason, Verdict
+from fencer.core.model import Judged, Reason, Verdict
 from fencer.core.text import printable
 from fencer.wording.conditions import Condition, condition
-from fencer.wording.nodes import blind, unfit, why
+from fencer.wording.nodes import alarms_of, blind, unfit, why
 from fencer.wording.reasons import TEXTS
 from fencer.wording.verdicts import VERDICT_WORDS, shown_verdict
 
@@ -44,11 +44,6 @@ def headline(judged: Judged) -> str:
     """Return the sentence about a node; its name, and all that was seen, are printable."""
     decision, verdict, found = judged.decision, shown_verdict(judged), condition(judged)
     whole = judged.untold or decision.reason is Reason.OBSERVE_MODE  # a sentence about what would follow
-    alarms = [
-        printable(deed.text.partition("; ")[0].rstrip("."))
-        for deed in decision.actions
-        if isinstance(deed, Alarm)
-    ]
     reason = why(judged) if whole else printable(TEXTS[decision.reason].says)
     if found in OF_CONDITION:
         sentence = OF_CONDITION[found]
@@ -61,7 +56,7 @@ def headline(judged: Judged) -> str:
     words = VERDICT_WORDS[verdict]
     return sentence.format(
         node=printable(judged.observation.node.name),
-        says=next(iter(alarms), None) or unfit(judged) or blind(judged) or reason,
+        says=next(iter(alarms_of(judged)), None) or unfit(judged) or blind(judged) or reason,
         word=found.word,
         adjective=words.adjective,
         verb=words.verb,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from fencer.core.cordon import cordoned_by
+from fencer.core.cordon import DRAIN, cordoned_by, unrecorded_cordon
 from fencer.core.distrust import why_distrusted
 from fencer.core.identity import subject_of
 from fencer.core.model import (
+    Alarm,
     Evidence,
     FenceMark,
     GuestRef,
@@ -16,7 +17,7 @@ from fencer.core.model import (
     Reason,
     Verdict,
 )
-from fencer.core.text import age, listing, printable
+from fencer.core.text import age, listing, printable, unticked
 from fencer.core.times import seconds_between
 from fencer.wording.reasons import TEXTS, change, says
 
@@ -33,7 +34,7 @@ CORDONED: dict[str | None, str] = {
     "fencer-drain": "cordoned by fencer (drain)",
     "fencer-hook": "cordoned by fencer (drain before a stop)",
     "fencer-unfence": "cordoned by fencer (after a fence)",
-    "unrecorded": "cordoned by fencer, by its note alone",
+    "unrecorded": "cordoned by fencer, but the API server can't confirm that (no managedFields)",
     "others": "cordoned by others",
 }
 
@@ -139,13 +140,28 @@ def blind(judged: Judged) -> str | None:
     return printable(f"its guest reads {seen.evidence.raw}" if seen.evidence else seen.evidence_error)
 
 
+def keeps_cordon(judged: Judged) -> bool:
+    """Whether a healthy node keeps fencer's cordon until a person lifts it: no record shows whose (C9)."""
+    note = unrecorded_cordon(judged.observation.node)
+    drained = judged.decision.verdict is Verdict.HEALTHY and note is not None and note.by == DRAIN
+    return drained or judged.decision.reason is Reason.CORDON_UNRECORDED
+
+
 def cordon_words(node: NodeView) -> str:
     """Return who keeps new pods off the node; empty: nobody does."""
     return CORDONED[cordoned_by(node)]
 
 
+def alarms_of(judged: Judged) -> tuple[str, ...]:
+    """Return what the alarms about a node say, in a clause each."""
+    alarms = (action.text for action in judged.decision.actions if isinstance(action, Alarm))
+    return tuple(printable(text.partition("; ")[0].rstrip(".")) for text in alarms)
+
+
 def why(judged: Judged) -> str:
-    """Return the reason for the decision; if one look cannot tell, what would follow."""
+    """Return the reason for the decision; what an alarm says; if one look cannot tell, what would follow."""
+    if alarms := alarms_of(judged):
+        return alarms[0]
     decision, in_the_way = judged.decision, unfit(judged)
     if in_the_way is not None:
         return f"{printable(says(decision))}, but {in_the_way}"
@@ -157,6 +173,9 @@ def why(judged: Judged) -> str:
 
 
 def whole_why(judged: Judged) -> str:
-    """Return the reason, and who keeps new pods off the node, if that does not say it."""
-    cordon = "" if judged.decision.reason in SAYS_CORDONED else cordon_words(judged.observation.node)
-    return f"{why(judged)}; {cordon}" if cordon else why(judged)
+    """Return the reason, or what the alarm says, and who keeps new pods off the node."""
+    node = judged.observation.node
+    cordon = "" if judged.decision.reason in SAYS_CORDONED else cordon_words(node)
+    reason = f"{why(judged)}: `fencer explain {unticked(node.name)}`" if alarms_of(judged) else why(judged)
+    lifts = f"to lift it: `kubectl uncordon {unticked(node.name)}`" if keeps_cordon(judged) else ""
+    return "; ".join(filter(None, (reason, cordon, lifts)))

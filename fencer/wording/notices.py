@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from fencer.core.crash_loop import is_loop_alarm
 from fencer.core.model import Alarm, FenceMark, Judged, Reason, Verdict
-from fencer.core.text import age, count, listing, printable, unticked
+from fencer.core.text import age, count, listing, printable, sentence, unticked
 from fencer.wording.distrust import MEANS as MEANS_DISTRUST
 from fencer.wording.distrust import TRUST
-from fencer.wording.nodes import guest_of
+from fencer.wording.nodes import alarms_of, guest_of
 from fencer.wording.occasions import Occasion
 from fencer.wording.outages import MEANS, without_answer
 from fencer.wording.reasons import TEXTS, says
@@ -58,7 +59,7 @@ def fenced(judged: Judged) -> tuple[str, str]:
     ended = ENDS.get(mark.proof) or read or "guest proven off"
     pods = "" if mark.pods is None else f"; {count(mark.pods, 'pod')}"
     so_far = TEXTS[decision.reason].says if decision.reason in SO_FAR else says(decision)
-    lines = [f"{mark.guest}: {ended}{pods}.", f"{_sentence(so_far)}."]
+    lines = [f"{mark.guest}: {ended}{pods}.", f"{sentence(so_far)}."]
     if decision.reason is Reason.PODS_CLEARED:
         lines.append(
             f"Once it boots again its fence is lifted: start its guest, or `fencer start {node.name}`."
@@ -75,21 +76,22 @@ def refused(judged: Judged, path: str) -> tuple[str, str]:
     """
     node, why = judged.observation.node.name, TEXTS[judged.decision.reason].says
     title = f"{node} is down; fencer {VERDICT_WORDS[Verdict.REFUSE].verb} to fence it: {why}"
-    return _printable(title, (f"{_sentence(says(judged.decision))}.", *ways_out(judged, path)))
+    return _printable(title, (f"{sentence(says(judged.decision))}.", *ways_out(judged, path)))
 
 
 def failed(judged: Judged) -> tuple[str, str]:
     """Return title and text of a node that is due to be fenced, which fails again and again."""
     title = f"{judged.observation.node.name} is down, and fencing it fails"
-    return _printable(title, (f"{_sentence(says(judged.decision))}.", f"{judged.failed}; it is tried again."))
+    return _printable(title, (f"{sentence(says(judged.decision))}.", f"{judged.failed}; it is tried again."))
 
 
 def alarm(judged: Judged, path: str) -> tuple[str, str]:
     """Return title and text of a node that a person has to look at now."""
     node, decision = judged.observation.node, judged.decision
-    alarms = [action.text.rstrip(".") for action in decision.actions if isinstance(action, Alarm)]
-    what = alarms[0].partition("; ")[0] if alarms else TEXTS[decision.reason].says
-    lines = (*(f"{text}." for text in alarms), *ways_out(judged, path))
+    what = next(iter(alarms_of(judged)), TEXTS[decision.reason].says)
+    alarms = [action for action in decision.actions if isinstance(action, Alarm)]
+    texts = (sentence(one.text) if is_loop_alarm(one) else one.text for one in alarms)
+    lines = (*(f"{text.rstrip('.')}." for text in texts), *ways_out(judged, path))
     return _printable(f"ALARM: {node.name}: {what}", lines)
 
 
@@ -104,7 +106,7 @@ def silent(name: str, why: str, nodes: Sequence[str], *, api: bool) -> tuple[str
     """
     who = "the API server" if api else name
     hit = (f"Its nodes: {listing(nodes)}.",) if nodes else ()
-    lines = (_sentence(f"{without_answer(why)}; {MEANS[api]}."), *hit, "Try: `fencer check`.")
+    lines = (sentence(f"{without_answer(why)}; {MEANS[api]}."), *hit, "Try: `fencer check`.")
     return _printable(f"fencer is blind: {who} does not answer", lines)
 
 
@@ -129,7 +131,7 @@ def distrusted(endpoint: str, why: str, nodes: Sequence[str]) -> tuple[str, str]
         why: Which VMs it was wrong about.
         nodes: Names of the nodes whose VMs are there.
     """
-    way = _sentence(TRUST.format(endpoint=unticked(endpoint)))
+    way = sentence(TRUST.format(endpoint=unticked(endpoint)))
     lines = (f"{why}; {MEANS_DISTRUST}.", f"Its nodes: {listing(nodes)}.", f"{way}.")
     return _printable(f"{endpoint} is distrusted: its nodes aren't fenced", lines)
 
@@ -175,10 +177,6 @@ def guest_name(judged: Judged) -> str:
     """Return a node's guest as it is named to people; empty: it is not known."""
     guest = judged.decision.guest or guest_of(judged)
     return printable(str(guest)) if guest is not None else ""
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _printable(title: str, lines: Iterable[str]) -> tuple[str, str]:

@@ -31,9 +31,8 @@ TEXTS: dict[Reason, Text] = {
         "an answer from its hypervisor",
     ),
     Reason.CORDON_UNRECORDED: Text(
-        "healthy, but fencer's cordon stays: the API server has no record of who set it (managedFields), and "
-        "this agent has not watched it since",
-        "`kubectl uncordon`",
+        "healthy, but it keeps fencer's cordon: the API server can't confirm who set it (no managedFields)",
+        "that cordon lifted",
     ),
     Reason.NODE_READY: Text("the node is still Ready", "Ready to be Unknown or False"),
     Reason.NOTHING_TO_CLEAR: Text("there is nothing to clear on it", NOTHING),

@@ -14,7 +14,6 @@ from fencer.core.identity import still_bound
 from fencer.core.model import (
     OUT_OF_SERVICE,
     Cordon,
-    Decision,
     Doubted,
     Evidence,
     Intent,
@@ -25,11 +24,11 @@ from fencer.core.model import (
     Verdict,
 )
 from fencer.core.starts import LOOP_S
-from fencer.core.text import age, printable, unticked
+from fencer.core.text import age, printable, sentence, unticked
 from fencer.core.word import WORD_LASTS_S, word_over
 from fencer.wording.distrust import TRUST
 from fencer.wording.foresight import NEVER_WRITTEN
-from fencer.wording.nodes import blind, disbelieved, distrusted, fenced_age, unfit
+from fencer.wording.nodes import blind, disbelieved, distrusted, fenced_age, keeps_cordon, unfit
 from fencer.wording.reasons import change
 
 _CHECK = "`fencer check` looks at every connection"
@@ -223,7 +222,7 @@ def what_helps(judged: Judged, path: str) -> Iterator[str]:
         path: Where the configuration is.
     """
     decision, name = judged.decision, unticked(judged.observation.node.name)
-    yield from (f"{printable(one.text)}." for one in loop_alarms(decision))
+    yield from (f"{sentence(printable(one.text))}." for one in loop_alarms(decision))
     fenced = fenced_age(judged.observation) is not None
     if decision.reason is Reason.MAINTENANCE and _is_well(judged):
         return
@@ -238,8 +237,10 @@ def what_helps(judged: Judged, path: str) -> Iterator[str]:
         yield TRUST_WAY.format(ends=printable(ends_distrust(endpoint, judged.observation.fleet)))
     elif unfit(judged) is not None:
         yield TAINT_WAY.format(node=name)
-    elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None or _kept_cordon(decision):
+    elif decision.verdict is not Verdict.HEALTHY or blind(judged) is not None:
         yield from ways_out(judged, path)
+    elif keeps_cordon(judged):
+        yield f"To lift its cordon: {WAYS[Reason.CORDON_UNRECORDED].format(node=name)}."
     yield from _of_others(judged)
 
 
@@ -303,11 +304,6 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
             bound=bound,
         )
         yield f"Try: {way}."
-
-
-def _kept_cordon(decision: Decision) -> bool:
-    """Whether the node is healthy but keeps a cordon until an administrator lifts it."""
-    return decision.reason is Reason.CORDON_UNRECORDED
 
 
 def _is_well(judged: Judged) -> bool:

@@ -418,7 +418,20 @@ def test_without_a_record_of_who_cordoned_a_drains_cordon_is_for_a_person_and_th
     said = " ".join(result.output.split())
     assert f"k8s-2 is cordoned, by fencer's note, and stays so, because {why}: `kubectl uncordon" in said
     assert node(lab).unschedulable
-    assert "cordoned by fencer, by its note alone" in " ".join(lab.run("status").output.split())
+    assert "back in 0 s: k8s-2 (still cordoned)." in said
+    for words in (("status",), ("explain", "k8s-2")):
+        said = " ".join(lab.run(*words).output.split())
+        assert "cordoned by fencer, but the API server can't confirm that (no managedFields)" in said, words
+        assert re.search("[Tt]o lift (it|its cordon): `kubectl uncordon k8s-2`", said), words
+
+
+def test_without_a_record_a_shutdown_names_both_commands_of_the_way_back():
+    lab = running(shape=Shape(unrecorded=True))
+    lab.run("drain", "k8s-2", "--yes")
+    said = " ".join(lab.run("shutdown", "k8s-2", "--yes").output.split())
+    assert "cordoned already, by fencer, as its note says: it stays so" in said
+    assert "The way back: `fencer start k8s-2` and then `kubectl uncordon k8s-2`." in said
+    assert "somebody else" not in said
 
 
 def test_without_a_record_a_drain_that_fails_takes_its_own_cordon_off():
@@ -435,8 +448,9 @@ def test_status_says_why_a_cordon_after_a_fence_stays_with_the_command():
     lab.simulation.api.changed(node(lab))
     for words in (("status",), ("explain", "k8s-2")):
         said = " ".join(lab.run(*words).output.split())
-        assert "fencer's cordon stays: the API server has no record of who set it" in said, words
-    assert "`kubectl uncordon k8s-2`" in said
+        assert "it keeps fencer's cordon: the API server can't confirm who set it (no managed" in said, words
+        assert "`kubectl uncordon k8s-2`" in said, words
+        assert "What would change this" not in said, "the command says it"
 
 
 def test_an_admin_who_cordons_after_our_drain_is_not_overruled_by_the_note_that_stands():

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.cordon import DRAIN, FROM_OUTSIDE
 from fencer.core.crash_loop import IN_A_LOOP, in_crash_loop, is_loop_alarm
 from fencer.core.decide import decide
 from fencer.core.model import (
     Alarm,
     Binding,
+    Cordon,
     Fleet,
     GuestHistory,
     Intent,
@@ -101,3 +103,13 @@ def test_an_alarm_that_says_worse_stands_alone():
     decision = decide(loops(node=back), ARMED)
     assert [isinstance(action, Alarm) for action in decision.actions].count(True) == 1
     assert not in_crash_loop(decision)
+
+
+def test_once_a_drain_cordoned_the_node_the_alarm_recommends_none():
+    drained = replace(UP, unschedulable=True, cordon=Cordon(DRAIN, BOOT, ""), cordoner=FROM_OUTSIDE)
+    unrecorded = replace(drained, recorded=False, cordoner="")
+    done = "`fencer drain` cordoned it"
+    for view, helps in ((UP, "`fencer drain k8s-2`"), (drained, done), (unrecorded, done)):
+        [alarm] = decide(loops(node=view), ARMED).actions
+        assert helps in alarm.text, view
+        assert is_loop_alarm(alarm)

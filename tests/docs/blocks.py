@@ -11,7 +11,7 @@ from tests.docs.citations import ROOT
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 _PROGRAMS = """
 ./dev apt apt-get cd chmod chown curl export fencer fencer-guest ha-manager install journalctl kubectl
-mkdir pgrep pip pipx pytest python3 qm rm runuser scp sed sha256sum ssh sudo systemctl tar umask usermod
+echo mkdir pgrep pip pipx pytest python3 qm rm runuser scp sed sha256sum ssh sudo systemctl tar umask usermod
 uv vagrant VBoxManage virsh
 """
 PROGRAMS = frozenset(_PROGRAMS.split())

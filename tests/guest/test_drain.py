@@ -294,6 +294,16 @@ def test_a_cordon_whose_note_cannot_be_read_stays_as_it_is(authority: Authority,
     assert (cluster.patches, cluster.unschedulable) == ([], True)
 
 
+def test_a_cordon_without_a_record_is_named_by_its_note(authority: Authority) -> None:
+    """C9: it may be fencer's own; it stays all the same."""
+    cluster, said = Cluster(_pod("a")).cordoned("fencer-guest", OUTSIDE), list[str]()
+    cluster.node["metadata"]["managedFields"] = []
+    cluster.refuse = NEVER
+    with _node(authority, cluster) as client:
+        assert drain(client, _plan(shutdown=False), said.append) == REFUSED
+    assert said[0] == "k8s-1 is cordoned already, by fencer, as its note says: that stays as it is"
+
+
 def test_a_cordon_whose_answer_was_lost_is_known_again(authority: Authority) -> None:
     cluster, said = Cluster(_pod("a")), list[str]()
     cluster.refuse, cluster.lost = NEVER, 1

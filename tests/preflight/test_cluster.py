@@ -7,9 +7,10 @@ import pytest
 from fencer.config.settings import HookSettings, PreStop
 from fencer.errors import ClusterDenied, ClusterProtocol, ClusterUnreachable, ConfigError
 from fencer.ports import ClusterInfo
-from fencer.preflight.cluster import judge, judge_version
+from fencer.preflight.cluster import judge, judge_clock, judge_version
 from fencer.preflight.facts import ClusterFacts
 from fencer.preflight.finding import Level
+from fencer.simulation.asker import InlineAsker
 from fencer.simulation.clock import EPOCH
 from tests.cli.lab import Lab, Otherwise, in_ops
 from tests.preflight.lab import findings
@@ -149,6 +150,22 @@ class LateLab(Lab):
 def test_a_wrong_clock_is_a_warning():
     rows, _ = findings(LateLab())
     assert rows["clock"]["about"] == "75 s off"
+
+
+def test_a_slow_api_server_is_named_as_that_and_is_no_wrong_clock():
+    lab = Lab()
+    rows, _ = findings(lab)
+    assert rows["clock"]["about"] == "within 3 s"
+    assert rows["kubernetes"]["level"] == "ok"
+    asker = InlineAsker(lab.simulation.clock, lambda endpoint: 6.0 if "kubernetes" in endpoint else 0.005)
+    lab.simulation.asker = asker
+    rows, _ = findings(lab)
+    assert rows["clock"]["about"] == "within 9 s"
+    assert rows["kubernetes"]["note"].startswith("slow: a call took 6 s. ")
+
+
+def test_behind_a_slow_api_server_a_clock_can_still_be_wrong():
+    assert judge_clock("2026-01-01T00:01:15Z", EPOCH, 6.0).about == "75 s off"
 
 
 def test_rights_that_cannot_be_asked_for_are_no_failure():

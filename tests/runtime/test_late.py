@@ -290,3 +290,20 @@ def test_the_vm_is_read_once_more_right_before_its_node_is_tainted(meanwhile, wh
     assert "taint" not in stage.calls
     [(ok, text)] = [(ok, text) for _, action, ok, text in stage.notes.acted_ if action == "TaintNode"]
     assert (ok, why in text) == (False, True)
+
+
+@pytest.mark.parametrize(("calls_s", "named"), [(6.0, True), (0.005, False)])
+def test_a_power_order_that_comes_too_late_names_a_slow_api_server_as_the_cause(calls_s, named):
+    """Not where it is the hypervisor that takes long."""
+    slow = Slow()
+    stage, clock = slow.stage, slow.stage.simulation.clock
+    stage.happen(What.PAUSE)
+    stage.run(50)
+    slow.answer_s = calls_s
+    if not named:
+        stage.before["claim"] = lambda: stage.before.update(read=lambda: clock.wait(11.0))
+    stage.run(150)
+    late = [str(entry) for entry in stage.notes.acted_ if "too late" in str(entry)]
+    assert late
+    assert all(("The API server is slow: its last call took 6 s" in text) is named for text in late)
+    assert ("stop" in stage.calls) is not named

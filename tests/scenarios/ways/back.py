@@ -152,7 +152,7 @@ ROWS = [
         Reason.CORDON_UNRECORDED,
         (*OFF, STARTED, until(Reason.SETTLING), restarts),
         way(
-            "`kubectl uncordon`",
+            "that cordon lifted",
             "`kubectl uncordon k8s-2`, unless an administrator cordoned it since",
             do=[uncordoned],
             to=freed,

@@ -39,10 +39,19 @@ ROWS = [
     row(
         Reason.NODE_HEALTHY,
         (in_a_loop,),
-        way("`fencer drain k8s-2` moves its pods away", do=[types("drain", "k8s-2")], to=recovered),
         way(
-            "Or switch off what starts the VM again (HA, a watchdog, `on_crash`): fencer fences the node "
-            "once the VM stays off",
+            "`fencer drain k8s-2` moves its pods away: type it while the VM is up",
+            do=[happens(What.START), types("drain", "k8s-2")],
+            to=recovered,
+        ),
+        way(
+            "or add `--even-if-blocked` while it is down",
+            do=[happens(What.CRASH), types("drain", "k8s-2", "--even-if-blocked")],
+            to=recovered,
+        ),
+        way(
+            "Or switch off what starts the VM again (HA, a watchdog, `on_crash`): once the VM stays off, its "
+            "node can be fenced",
             do=[out_of_the_loop(What.POWER_OFF)],
             to=fenced,
         ),
