@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from fencer.core.starts import LOOP_S
 from fencer.notify.cases import Case, Look
 from fencer.notify.message import Message
 from fencer.notify.settings import REMIND_S
@@ -55,6 +56,8 @@ class _Open:
         well_s: Since when all is well; None: it is not.
         told_s: When that was.
         loud_s: When people were last told something that they should look at.
+        loops_until_s: Until then a crash loop goes on that an agent before this one saw: this one counts its
+            starts from the first again.
     """
 
     case: Case
@@ -65,6 +68,11 @@ class _Open:
     well_s: float | None = None
     told_s: float = 0.0
     loud_s: float = 0.0
+    loops_until_s: float = float("-inf")
+
+    def loops_on(self, now_s: float, case: Case | None) -> bool:
+        """Whether a crash loop goes on, as far as is known, although this is all that there is of the node."""
+        return now_s < self.loops_until_s and (case is None or case.occasion is Occasion.REFUSED)
 
 
 @dataclass(slots=True)
@@ -118,6 +126,8 @@ class Book:
             )
             began_s = now_s - max(0.0, (at - message.began).total_seconds())
             one = _Open(case, now_s, began_s, message.began, message, told_s=now_s, loud_s=now_s)
+            if case.occasion is Occasion.ALARM and not case.reason:  # a crash loop: see `of_node`
+                one.loops_until_s = now_s + LOOP_S
             self._open[message.key.rpartition("-")[0]] = one
 
     def _rename(self, found: Look) -> None:
@@ -134,6 +144,8 @@ class Book:
         if one is None:
             one = _Open(case, now_s, now_s - case.for_s, at - timedelta(seconds=case.for_s))
             self._open[ident] = one
+        if one.loops_on(now_s, case):
+            return None
         if case.occasion is not one.case.occasion:
             one.since_s = now_s
         one.case, one.well_s = case, None
@@ -155,7 +167,7 @@ class Book:
     def _gone(self, ident: str, found: Look, now_s: float, at: datetime) -> Message | None:
         """Take in that there is no such case any more: it may be over."""
         one = self._open[ident]
-        if found.known is None or _may_go_on(one.case, found):
+        if found.known is None or _may_go_on(one.case, found) or one.loops_on(now_s, None):
             one.well_s = None
             return None
         if one.told is None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fencer.core.starts import LOOP_S
 from fencer.notify.book import CALM_S, LONGEST_REST_S, MOST_REMEMBERED, Book
 from fencer.notify.cases import API, Case, Look, without_api
 from fencer.wording.occasions import Occasion
@@ -262,3 +263,27 @@ def test_a_clock_that_is_set_changes_no_duration():
     night.book.look(WELL, night.now_s, AT - timedelta(hours=2))
     [over] = night.book.look(WELL, night.now_s + 60.0, AT + timedelta(days=2000))
     assert over.text.startswith("It lasted 1h01m at least: ")
+
+
+LOOP = replace(ALARM, reason="")
+
+
+def begun_again(*messages):
+    """Return the night of an agent that goes on after another one."""
+    return Night(standing=messages)
+
+
+def test_a_crash_loop_is_not_over_because_another_agent_began_to_count():
+    [told] = Night().see(of(LOOP))
+    night = begun_again(told)
+    assert night.see(WELL, 300.0) == night.see(of(REFUSED), LOOP_S - 310.0) == [], "it counts from the first"
+    [over] = night.see(WELL, 300.0)
+    assert over.over
+    night = begun_again(told)
+    assert night.see(WELL, 100.0) == night.see(of(LOOP), 100.0) == [], "it has seen the loop itself"
+    assert [str(one.told_as) for one in night.see(of(FENCED), 30.0)] == ["fenced"], "whatever was before"
+
+
+def test_another_alarm_is_over_as_ever_once_an_agent_begins_again():
+    [told] = Night().see(of(ALARM))
+    assert [one.over for one in begun_again(told).see(WELL, 300.0)] == [True]
