@@ -65,6 +65,9 @@ class Connection:
         read_tries: So often a read is tried, if the servers are not more.
         only: Ask this URL in place of the kubeconfig's.
 
+    Attributes:
+        granted: Rights that the API server has granted.
+
     Raises:
         ConfigError: the settings or the kubeconfig cannot be used.
     """
@@ -86,6 +89,7 @@ class Connection:
         self._place = 0
         self._recognised: int | None = 0 if not others else None
         self._cluster_uid: str | None = None
+        self.granted: set[object] = set()
 
         def pause(seconds: float) -> None:
             sleep(seconds)

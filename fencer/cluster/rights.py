@@ -53,12 +53,20 @@ class Right:
 
 
 def granted(api: Connection, right: Right) -> bool:
-    """Ask the API whether we have a right."""
-    answer = api.read(
-        "create selfsubjectaccessreview",
-        create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=right.review()),
-    )
-    return answer.read(lambda body: flag(body, "status", "allowed"))
+    """Ask the API whether we have a right; a yes is remembered.
+
+    There is a request for each. Where all of them take longer than a caller waits, the next try goes on from
+    there: an agent has to start with a slow API server, too.
+    """
+    if right not in api.granted:
+        answer = api.read(
+            "create selfsubjectaccessreview",
+            create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=right.review()),
+        )
+        if not answer.read(lambda body: flag(body, "status", "allowed")):
+            return False
+        api.granted.add(right)
+    return True
 
 
 _COORDINATION = "coordination.k8s.io"

@@ -9,11 +9,13 @@ from urllib.parse import quote
 
 import pytest
 
+from fencer.cluster.client import READ_TRIES
 from fencer.cluster.kubernetes import KubernetesCluster
+from fencer.cluster.rights import RIGHTS
 from fencer.cluster.settings import ClusterSettings
 from fencer.core import annotations as keys
 from fencer.core.model import Binding, FenceMark, GuestRef, Unreadable
-from fencer.errors import ClusterDenied, ClusterNotFound, ClusterProtocol
+from fencer.errors import ClusterDenied, ClusterError, ClusterNotFound, ClusterProtocol
 from tests.cluster.standin import StandIn, answer, in_turn, listing, namespace, node, routes, secret, status
 from tests.support import wait_until
 
@@ -168,6 +170,21 @@ class TestOdd:
         assert asked == [SECRET, f"{SECRETS}?dryRun=All"]
         assert len(found) == (missing is not None)
         assert all(one.startswith("create secrets in fencer (") and missing in one for one in found)
+
+    def test_rights_that_were_granted_are_not_asked_for_again(self, lead_to):
+        """With a slow API server all of them take longer than a call may: the next try goes on from there."""
+        allowed, busy = answer({"status": {"allowed": True}}), status(500, message="no answer within 10 s")
+        reviews = "/selfsubjectaccessreviews"
+        tries = in_turn(allowed, allowed, allowed, *[busy] * READ_TRIES, allowed)
+        table = {reviews: tries, "/fencer-key": answer(secret(b"0123456789abcdef"))}
+        with StandIn(routes(table), key=None) as server:
+            cluster = lead_to(server.url)
+            with pytest.raises(ClusterError):
+                cluster.missing_rights()
+            before = sum(reviews in request.target for request in server.requests)
+            assert cluster.missing_rights() == []
+            after = sum(reviews in request.target for request in server.requests)
+        assert after - before == len(RIGHTS) - 3
 
     @pytest.mark.parametrize("body", [secret(b"0123456789abcdef"), secret(b"short")])
     def test_where_there_is_a_key_nobody_asks_for_another(self, lead_to, body):
