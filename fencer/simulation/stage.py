@@ -170,7 +170,10 @@ class Stage:
 
     def _summarised(self, incident: Incident) -> IncidentSummary:
         ours = incident.node not in self.simulation.cluster.tainted_by_hand
-        fenced = incident.tainted_s is not None and self.simulation.cluster.cleared[incident.node] > 0
+        cleared = self.simulation.cluster.cleared[incident.node]
+        if incident.node in self.scenario.fenced:  # Kubernetes may be quicker, because of fencer's taint
+            cleared += self.simulation.control_plane.podgc.collected[incident.node]
+        fenced = incident.tainted_s is not None and cleared > 0
         refused = self.reporter.refused(incident.node, fenced=fenced)
         return IncidentSummary(
             node=incident.node,
@@ -190,10 +193,7 @@ class Stage:
     def _as_expected(
         self, fenced: tuple[str, ...], refused: Reason | None, incidents: tuple[IncidentSummary, ...]
     ) -> bool:
-        scenario, collected = self.scenario, self.simulation.control_plane.podgc.collected
-        for one in incidents:  # Kubernetes may delete its pods before fencer does, because of fencer's taint
-            if not one.fenced and one.seconds_to_fence is not None and collected[one.node]:
-                fenced = tuple(dict.fromkeys((*fenced, *({one.node} & set(scenario.fenced)))))
+        scenario = self.scenario
         lifted = all(one.seconds_to_unfence is not None for one in incidents if one.fenced)
         return (
             (fenced, refused) == (scenario.fenced, scenario.refused)

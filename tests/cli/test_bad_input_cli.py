@@ -402,6 +402,7 @@ EVERY = (
     ["start", "k8s-1", "--yes"],
     ["support-bundle", "-o", "/nowhere/it.tar.gz"],
     ["topology"],
+    ["trust", "box", "--why", "checked it", "--yes"],
     ["unfence", "k8s-1", "--yes"],
     ["version"],
 )

@@ -36,6 +36,9 @@ NODE = "k8s-2"
 BINDING_S = 30.0
 """Until an agent has bound every node."""
 
+MOMENT_S = 0.5
+"""For so long after a slow answer of the API server the hypervisor is away."""
+
 
 class Case(Lab):
     """A cluster, the agent that watches it, and its administrator.
@@ -135,7 +138,11 @@ class Case(Lab):
         methods = {name: getattr(port, name) for name in dir(port) if not name.startswith("_")}
 
         def pods(node: str) -> Any:
-            self.simulation.clock.advance(self.slow_s)
+            if self.slow_s:
+                trouble, clock = self.simulation.hypervisor.trouble, self.simulation.clock
+                clock.advance(self.slow_s)
+                trouble.unreachable = True
+                clock.after(MOMENT_S, lambda: setattr(trouble, "unreachable", False))
             return port.pods(node)
 
         return cast("Cluster", SimpleNamespace(**{**methods, "pods": pods}))

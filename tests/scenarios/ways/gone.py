@@ -24,7 +24,6 @@ from tests.scenarios.ways.steps import (
     lease_deleted,
     lies,
     moved_to,
-    readings_take,
     reads,
     reads_as_it_is,
     renewed,
@@ -104,8 +103,8 @@ ROWS = [
     ),
     row(
         Reason.EVIDENCE_STALE,
-        (DEAD, answers_after(2), readings_take(9)),
-        way("limit 10 s", "a fresh reading", do=[readings_take(0)], to=fenced),
+        (DEAD, answers_after(11)),
+        way("limit 10 s", "a fresh reading", do=[answers_after(0)], to=fenced),
     ),
     row(
         Reason.CLOSER_LOOK,

@@ -492,13 +492,8 @@ def lacks(*rights: str) -> Step:
 
 
 def answers_after(seconds: float) -> Step:
-    """Let the API server take so long to list pods."""
+    """Let the API server take so long to list pods; and after that the hypervisor is away."""
     return lambda case: setattr(case, "slow_s", seconds)
-
-
-def readings_take(seconds: float) -> Step:
-    """Let the hypervisor take so long for each answer."""
-    return lambda case: setattr(case.simulation.hypervisor.trouble, "delay_s", seconds)
 
 
 def foreseen(reason: Reason, within_s: float = 200.0) -> Step:
