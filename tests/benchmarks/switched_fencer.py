@@ -18,7 +18,7 @@ from typing import Any
 from fencer.cli.main import cli
 from fencer.cli.wire import Wiring
 from fencer.core.model import Evidence, GuestRef, PowerState
-from fencer.ports import Clock
+from fencer.ports import Clock, EndpointInfo
 from tests.benchmarks import fleet
 
 
@@ -41,6 +41,10 @@ class SwitchedHypervisor:
         self._off: dict[tuple[str, str, str], Evidence] = {}
         self._wake: Callable[[], None] = lambda: None
         self._sweeps, self._sweeps_cpu_s = 0, 0.0
+
+    def describe(self) -> EndpointInfo:
+        """Report which hypervisor it is: it is named so on Nodes and Leases."""
+        return EndpointInfo("simulation", "1", "guests in memory", can_power=None, identity="switched")
 
     def sweep(self) -> Sequence[Evidence]:
         began_s, now_s = time.thread_time(), self._clock.now_s()
