@@ -60,7 +60,7 @@ def against(
     """
     found: dict[str, dict[str, Doubt]] = defaultdict(dict)
     for node in nodes:
-        for doubt in standing(node, notes.get(node.uid)) if node.doubts else ():
+        for doubt in standing(node, notes.get(node.uid)):
             if counts(node, doubt):
                 # An endpoint that can't report its identity now may be the one that was wrong (W7).
                 found[doubt.guest.endpoint.removeprefix(UNIDENTIFIED)][node.name] = doubt

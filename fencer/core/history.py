@@ -418,9 +418,7 @@ def listen(before: GuestHistory, node: NodeView, evidence: Evidence | None, now_
         return before if heard is None else replace(before, heard=None)
     same = heard is not None and (heard.guest.key, heard.witness) == (key, evidence.witness)
     if heard is None or not same or heard.incarnation != evidence.incarnation:
-        fresh = Heard(
-            evidence.guest, evidence.witness, evidence.incarnation, node.renewed_utc, looked_s=now_s
-        )
+        fresh = Heard(evidence.guest, evidence.witness, evidence.incarnation, node.renewed_utc)
         return replace(before, heard=fresh)
     # Another one is a newer one, see `track`; its clock may step back.
     renewals = heard.renewals + (node.renewed_utc != heard.renewed_utc)

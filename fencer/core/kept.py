@@ -140,7 +140,11 @@ def missing_doubts(doubts: Sequence[Doubt], written: Sequence[Doubt]) -> tuple[D
     A proof is: it is written into the doubt that is there.
     """
     there = {doubt.key: doubt for doubt in written}
-    return tuple(doubt for doubt in doubts if _adds(there.get(doubt.key), doubt) != there.get(doubt.key))
+    return tuple(
+        doubt
+        for doubt in doubts
+        if doubt.key not in there or _adds(there[doubt.key], doubt) != there[doubt.key]
+    )
 
 
 def united_doubts(written: Sequence[Doubt], doubts: Sequence[Doubt]) -> tuple[Doubt, ...]:
@@ -150,13 +154,13 @@ def united_doubts(written: Sequence[Doubt], doubts: Sequence[Doubt]) -> tuple[Do
     return tuple((more | there)[key] for key in (*there, *(key for key in more if key not in there)))
 
 
-def _adds(written: Doubt | None, doubt: Doubt) -> Doubt:
-    """Return a doubt that is written, with what another note of it proves; that note where there is none.
+def _adds(written: Doubt, doubt: Doubt) -> Doubt:
+    """Return a doubt that is written, with what another note of it proves.
 
     One that a person has answered for stays as it is.
     """
-    if written is None or written.trusted:
-        return written or doubt
+    if written.trusted:
+        return written
     boot_id, paired = written.boot_id or doubt.boot_id, written.paired or doubt.paired
     return replace(written, boot_id=boot_id, paired=paired)
 

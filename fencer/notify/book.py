@@ -71,7 +71,7 @@ class _Open:
     loops_until_s: float = float("-inf")
 
     def loops_on(self, now_s: float, case: Case | None) -> bool:
-        """Whether a crash loop goes on, as far as is known, although this is all that there is of the node."""
+        """Whether a crash loop goes on, as far as is known, although this is all there is of the node."""
         return now_s < self.loops_until_s and (case is None or case.occasion is Occasion.REFUSED)
 
 
@@ -105,7 +105,11 @@ class Book:
         self._rename(found)
         left = self._open.keys() - found.cases.keys()
         messages = (
-            *(self._stands(ident, case, now_s, at) for ident, case in found.cases.items()),
+            *(
+                self._stands(ident, case, now_s, at)
+                for ident, case in found.cases.items()
+                if ident not in self._open or not self._open[ident].loops_on(now_s, case)
+            ),
             *(self._gone(ident, found, now_s, at) for ident in sorted(left)),
         )
         return [message for message in messages if message is not None]
@@ -144,8 +148,6 @@ class Book:
         if one is None:
             one = _Open(case, now_s, now_s - case.for_s, at - timedelta(seconds=case.for_s))
             self._open[ident] = one
-        if one.loops_on(now_s, case):
-            return None
         if case.occasion is not one.case.occasion:
             one.since_s = now_s
         one.case, one.well_s = case, None

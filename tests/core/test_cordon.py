@@ -225,7 +225,8 @@ class TestNoRecord:
         """Each cordon gets one with a time of its own: an administrator has cordoned the Node again."""
 
         def at(utc, **facts):
-            taints = (Taint(CORDON_TAINT, "", "NoSchedule", utc),) if utc else ()
+            others = (Taint("example.org/disk", "", "NoSchedule", f"2026-11-20T{utc[11:] or 'later'}"),)
+            taints = (*others, *((Taint(CORDON_TAINT, "", "NoSchedule", utc),) if utc else ()))
             return self.cordoned(taints=taints, **facts)
 
         first = still_watched(self.OWN, at(""), 101.0, self.APART_S)

@@ -54,6 +54,7 @@ class TestWhatCounts:
             {"doubts": ()},
             {"gone": True},
             {"binding": Binding(OTHER, (BOOT,))},
+            {"binding": Binding(replace(HERE, id="another"), (BOOT,))},
             {"binding": Binding(replace(HERE, host="lab2"), (BOOT,))},
         ],
         ids=lambda changed: next(iter(changed)),
@@ -164,6 +165,14 @@ class TestProof:
         seen = healthy(node=alive, evidence=off, history=GuestHistory(), close=False, looked_s=LOOK_EVERY_S)
         assert decide(seen, ARMED).look is looks
         assert not decide(replace(seen, looked_s=LOOK_EVERY_S - 1), ARMED).look
+        beside = replace(alive, doubts=(doubt(Doubted.SAVED, guest=OTHER), noted))
+        assert decide(replace(seen, node=beside), ARMED).look is looks
+
+    def test_not_for_a_reading_that_this_doubt_is_not_about(self):
+        off = evidence(PowerState.UNKNOWN, guest=replace(HERE, host="lab2"), doubt=DOUBT)
+        seen = healthy(node=WRONG, evidence=off, history=GuestHistory(), close=False, looked_s=LOOK_EVERY_S)
+        assert not decide(seen, ARMED).look
+        assert not decide(replace(seen, evidence=replace(off, guest=HERE, doubt=None)), ARMED).look
 
 
 class TestTrust:
@@ -179,6 +188,8 @@ class TestTrust:
 
     def test_another_endpoint_and_what_cannot_be_read_stay_as_they_are(self):
         assert answered_for(WRONG, replace(DOUBT, guest=OTHER), "anna") == (DOUBT,)
+        answered = replace(DOUBT, trusted="bob: libvirtd is right again")
+        assert answered_for(replace(WRONG, doubts=(answered,)), answered, "anna") == (answered,)
         assert answered_for(WRONG, replace(DOUBT, since_utc="earlier"), "anna") == (DOUBT,), "found out since"
         assert answered_for(replace(WRONG, doubts=Unreadable("schema 9")), DOUBT, "anna") == ()
 

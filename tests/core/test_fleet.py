@@ -13,8 +13,8 @@ from fencer.core.fleet import (
     survey,
     tainted,
 )
-from fencer.core.model import PowerState, Unreadable
-from tests.core.build import ARMED, BOOT, MARK, OTHER, TAINT, doubt, evidence, healthy, node
+from fencer.core.model import Binding, Note, PowerState, Unreadable
+from tests.core.build import ARMED, BOOT, GUEST, MARK, OTHER, TAINT, doubt, evidence, healthy, node
 
 ALIVE = healthy().node
 AN_HOUR_LATER = "2026-11-20T10:58:30Z"
@@ -25,6 +25,19 @@ CALLED_OFF = replace(ALIVE, doubts=(doubt(),))
 def summed_up(*nodes, readings=(), policy=ARMED, utc="2026-11-20T10:00:00Z", **facts):
     told = {"last_stop_age_s": None, "paused_why": None} | facts
     return survey(nodes, readings, policy, utc, **told)
+
+
+def test_doubts_that_cannot_be_read_count_as_this_agent_noted_them():
+    there = replace(GUEST, host="lab1")
+    binding = Binding(there, (BOOT,))
+    unread = [
+        replace(ALIVE, name=f"k8s-{number}", uid=f"uid-{number}", binding=binding, doubts=Unreadable(""))
+        for number in (1, 2)
+    ]
+    noted = replace(doubt(guest=there), boot_id=BOOT)
+    notes = {node.uid: Note(node.name, node.uid, doubts=(noted,)) for node in unread}
+    assert summed_up(*unread, notes=notes).contradicted_endpoints == {there.endpoint}
+    assert summed_up(*unread).contradicted_endpoints == frozenset()
 
 
 def named(name, **facts):

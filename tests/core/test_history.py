@@ -347,6 +347,11 @@ class TestKnownBoots:
         looks = [(at_s, at_s, {"reported_utc": "" if at_s > 20 else "before"}) for at_s in range(0, 60, 10)]
         assert self.listened(*looks).boot_id == ""
 
+    def test_the_boot_that_was_proven_first_stays(self):
+        both = Binding(GUEST, (BOOT, NEW_BOOT))
+        later = (160, 160, {"reported_utc": "since", "boot_id": NEW_BOOT})
+        assert self.listened(*self.ALIVE, later, binding=both).boot_id == BOOT
+
     def test_a_boot_that_is_not_known_is_never_proven(self):
         moved = [(at_s, at_s, {"boot_id": NEW_BOOT, "reported_utc": str(at_s)}) for at_s in range(0, 300, 10)]
         assert self.listened(*moved).boot_id == ""

@@ -25,6 +25,7 @@ def called(endpoint, hypervisor=""):
         (called("home", KVM), "another home"),
         (called("old", KVM), "another old"),
         (called("mute", KVM), "unidentified mute"),
+        (called("mute", PVE), "home"),
         (called("silent", KVM), "silent"),
         (called("elsewhere", KVM), "elsewhere"),
         (called("home"), "home"),

@@ -21,6 +21,7 @@ from fencer.core.model import (
     Word,
 )
 from fencer.core.policy import PausedGuest, SavedGuest
+from fencer.core.text import age
 from fencer.core.word import word_over
 from tests.core.build import (
     ARMED,
@@ -56,6 +57,10 @@ class TestFresh:
     def test_a_reading_counts_up_to_its_age_and_not_a_moment_longer(self):
         assert self.read(10.0).verdict is Verdict.FENCE
         assert self.read(10.1).reason is Reason.EVIDENCE_STALE
+
+    def test_one_that_was_taken_again_since_is_as_old_as_nothing(self):
+        [check] = [one for one in self.read(-3.0).checks if one.name == "fresh"]
+        assert check.seen == f"read {age(0.0)} ago"
 
     def test_from_afar_an_old_one_is_taken_again_at_once(self):
         old = self.read(10.1, close=False)

@@ -286,6 +286,8 @@ class TestSettling:
         facts = {"recorded": False, "cordoner": ""}
         early = decide(self.settling("2026-11-20T09:58:40Z", **facts), ARMED)
         assert (early.reason, early.actions, early.recheck_s) == (Reason.SETTLING, (), pytest.approx(10.0))
+        last = decide(self.settling("2026-11-20T09:58:31Z", **facts), ARMED)
+        assert (last.reason, last.recheck_s) == (Reason.SETTLING, pytest.approx(1.0))
         late = decide(self.settling("2026-11-20T09:58:30Z", **facts), ARMED)
         assert (late.verdict, late.reason, late.actions) == (
             Verdict.HEALTHY,

@@ -7,7 +7,15 @@ import pytest
 
 from fencer.core.history import glimpse, remember
 from fencer.core.model import GuestHistory, PowerState, Starts
-from fencer.core.starts import BOOTS_KEPT, LOOP_S, LOOP_STARTS, STARTS_KEPT, STAYS_OFF_S, loop_starts
+from fencer.core.starts import (
+    BOOTS_KEPT,
+    LOOP_S,
+    LOOP_STARTS,
+    STARTS_KEPT,
+    STAYS_OFF_S,
+    loop_starts,
+    with_reading,
+)
 from tests.core.build import GUEST, evidence, node
 
 ON, OFF = PowerState.RUNNING, PowerState.STOPPED
@@ -217,3 +225,38 @@ class TestCrashLoop:
         vm.start(off_s=2.0)
         vm.start(off_s=2.0)
         assert vm.loops == 0
+
+
+def test_how_much_is_remembered():
+    """By numbers: a constant that changes is a decision."""
+    assert (LOOP_STARTS, LOOP_S, STAYS_OFF_S, STARTS_KEPT, BOOTS_KEPT) == (4, 600.0, 120.0, 32, 8)
+
+
+def seen_in_loop(*, last_s=0.0, **facts):
+    """A loop of four starts, the last one a while ago, and the run that goes on since then."""
+    history = Vm().history
+    times = tuple(1000.0 - last_s - ago_s for ago_s in (90.0, 60.0, 30.0, 0.0))
+    return replace(history, run=replace(history.run, **facts), starts=Starts(times))
+
+
+@pytest.mark.parametrize(("state", "loops"), [(OFF, False), (ON, True), (PowerState.PAUSED, True)])
+def test_only_a_vm_that_stays_off_has_left_the_loop(state, loops):
+    history = seen_in_loop(power_state=state, since_s=1000.0 - 120.0)
+    assert bool(loop_starts(history, 1000.0)) is loops
+    assert loop_starts(replace(history, run=replace(history.run, since_s=880.1)), 1000.0)
+
+
+def test_after_a_calm_as_long_as_a_loop_it_is_counted_from_the_first(vm):
+    def runs_after(calm_s):
+        history = seen_in_loop(power_state=ON, since_s=900.0, incarnation="run-4")
+        starts = replace(history.starts, guest=GUEST, incarnation="run-4", read_s=1000.0)
+        reading = evidence(ON, incarnation="run-5", observed_at_s=1000.0 + calm_s)
+        return with_reading(replace(history, starts=starts), reading).runs
+
+    assert [len(runs_after(calm_s)) for calm_s in (599.9, 600.0)] == [5, 1]
+
+
+def test_what_is_started_after_it_stayed_off_is_counted_from_that_start(vm):
+    vm.start(off_s=4.0)
+    vm.start(off_s=130.0)
+    assert len(vm.history.starts.runs) == 1

@@ -579,3 +579,10 @@ def test_of_a_node_without_a_fence_the_fence_is_nobodys():
 @pytest.mark.parametrize("told", [Evidence.unknown, Evidence.absent])
 def test_what_is_not_known_or_not_found_is_by_itself_no_guest_that_is_gone(told):
     assert not told(GUEST, "no such guest", "test", NOW_S).gone
+
+
+def test_a_reading_confirms_an_earlier_one_that_says_the_same_in_other_words():
+    first = evidence(raw="stopped 3 s ago", observed_at_s=1.0)
+    assert evidence(raw="stopped 9 s ago", observed_at_s=7.0).confirms(first)
+    assert not evidence(PowerState.RUNNING, observed_at_s=7.0).confirms(first)
+    assert not evidence(incarnation="another", observed_at_s=7.0).confirms(first)
