@@ -32,10 +32,10 @@ def loops(**facts):
     return observation(**{"node": UP, "evidence": evidence(PowerState.RUNNING), "history": RUNS} | facts)
 
 
-@pytest.mark.parametrize(("by", "drained"), [(DRAIN, True), ("unfence", False)])
+@pytest.mark.parametrize(("by", "drained"), [(DRAIN, True), ("hook", False)])
 def test_a_cordon_without_a_record_is_a_drain_by_its_note(by, drained):
     note = Cordon(by, "boot-0", "2026-11-20T08:00:00Z")
-    seen = loops(node=replace(UP, unschedulable=True, recorded=False, cordon=note))
+    seen = loops(node=replace(UP, unschedulable=True, recorded=False, cordon=note, cordoner=""))
     [text] = [one.text for one in decide(seen, ARMED).actions if isinstance(one, Alarm)]
     assert ("`fencer drain` cordoned it" in text) is drained
 

@@ -173,6 +173,10 @@ class TestProof:
         seen = healthy(node=WRONG, evidence=off, history=GuestHistory(), close=False, looked_s=LOOK_EVERY_S)
         assert not decide(seen, ARMED).look
         assert not decide(replace(seen, evidence=replace(off, guest=HERE, doubt=None)), ARMED).look
+        answered = replace(DOUBT, trusted="anna")
+        both = replace(WRONG, doubts=(answered, replace(DOUBT, witness="another")))
+        read = replace(off, guest=HERE, doubt=answered)
+        assert not decide(replace(seen, node=both, evidence=read), ARMED).look
 
 
 class TestTrust:
