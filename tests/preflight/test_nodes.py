@@ -170,6 +170,20 @@ def test_a_witness_that_is_not_believed_is_told():
     assert re.search(r"found by \S+ (\d+ s|\d+m\d+s) ago\)", point), "an age, no clock time"
 
 
+def test_an_endpoint_that_is_distrusted_is_a_row_with_the_command_and_no_annotation_is_deleted_for_it():
+    lab = Lab()
+    lab.passes(30, watched=True)
+    for name in ("k8s-2", "k8s-3"):
+        lab.breaks(What.LIE_STOPPED, name)
+    lab.passes(60, watched=True)
+    rows, _ = findings(lab)
+    assert (rows["distrusted"]["level"], rows["distrusted"]["about"]) == ("warn", "lab")
+    assert "`fencer trust lab --why WHY`" in " ".join(rows["distrusted"]["try"])
+    for point in rows["notes"]["points"]:
+        assert "it ends when its VM is reported running there again" in point
+        assert "fencer.dev/doubts" not in point
+
+
 def test_a_doubt_about_a_host_that_the_guest_has_left_is_in_nobodys_way():
     noted = Noted()
     noted.write(keys.DOUBTS, keys.write_doubts((noted.doubt(host="elsewhere"),), noted.seal))
