@@ -336,12 +336,13 @@ class Executor:
             reserved_s: When a slot of the brake was about to be reserved.
         """
         first, changed = observation.evidence, ""
-        if first is not None and mark.proof not in NOT_ITS_OWN:
+        if mark.proof not in NOT_ITS_OWN:
             try:
                 now = self._read(mark.guest)
             except HypervisorError as error:
                 return f"{mark.guest} cannot be read any more: {error}"
-            changed = "" if now.confirms(first) else f"{mark.guest} reads otherwise by now: {now.raw}"
+            if first is None or not now.confirms(first):
+                changed = f"{mark.guest} reads otherwise by now: {now.raw}"
         if self._world.clock.now_s() - reserved_s > FRESH_S:
             return changed or f"its slot of the brake was reserved too long ago{self._api.slowness}"
         return changed
