@@ -20,14 +20,11 @@ Still: TypeAlias = tuple[float, float]
 """From when to when an agent stood still, in seconds of the story."""
 
 PAUSES = frozenset({What.PAUSE, What.IO_ERROR})
-TAKES_WORD = frozenset({"seconds"})
-"""Recipes that take a hypervisor's word without any silence."""
 
 
 def could_not_be_told(
     stage: Stage,
     scenario: Scenario,
-    recipe: str,
     heard: Mapping[str, datetime],
     wrong: str,
     stood: Sequence[Still] = (),
@@ -42,7 +39,6 @@ def could_not_be_told(
     Args:
         stage: The world as it stood when it went wrong.
         scenario: What happened in it.
-        recipe: Under which it was played.
         heard: Node → when it was last heard before it was tainted.
         wrong: What is wrong, a sentence.
         stood: When agents stood still.
@@ -55,7 +51,7 @@ def could_not_be_told(
     looks_s = CALLS * shape.call_s + (LATE_S if late else 0.0)
     first_look_s, last_look_s = (
         (scenario.policy.poll_s + looks_s, 1.0 + looks_s)
-        if recipe in TAKES_WORD
+        if not scenario.policy.lease_silent_s
         else (gives_away_s(shape), 0.0)
     )
     for fault in scenario.script:

@@ -159,7 +159,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
                 back = nodes[0], event.t_s
     except (DoubleWriter, Breach) as error:
         events.extend(stage.simulation.timeline.take())
-        if not could_not_be_told(stage, scenario, recipe, heard, str(error), _stood_still(events)):
+        if not could_not_be_told(stage, scenario, heard, str(error), _stood_still(events)):
             what = "two writers" if isinstance(error, DoubleWriter) else "the promise is broken"
             wrong.append(f"{what}: {error}")
     else:

@@ -29,7 +29,7 @@ def excused(*script, heard_s, stood=(), wrong=TAINTED, shape=None):
     for _ in stage.play():
         pass
     heard = EPOCH + timedelta(seconds=stage.simulation.timeline.began_s + heard_s)
-    return could_not_be_told(stage, scenario, "careful", {NODE: heard}, wrong, stood)
+    return could_not_be_told(stage, scenario, {NODE: heard}, wrong, stood)
 
 
 @pytest.mark.parametrize(("heard_s", "could_not"), [(21.0, True), (400.0, False)])

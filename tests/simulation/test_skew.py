@@ -8,7 +8,8 @@ from fencer.core.policy import Policy
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.scenario import ServerClock, mixed
 from fencer.simulation.skew import Balancer, SkewedCluster, SkewedLeases
-from fencer.simulation.worlds import CLOCKS_SHARE, SKEWED_S, world_by_seed
+from fencer.simulation.layers import SKEWED_S
+from fencer.simulation.worlds import world_by_seed
 
 
 @pytest.fixture
@@ -51,7 +52,6 @@ def test_so_have_leases(simulation):
 def test_worlds_draw_them_and_are_otherwise_as_they_were():
     worlds = [world_by_seed(seed, Policy()) for seed in range(400)]
     skewed = [world for world in worlds if world.clocks]
-    assert len(skewed) == pytest.approx(CLOCKS_SHARE * len(worlds), rel=0.3)
     clocks = [server for world in skewed for server in world.clocks]
     assert {abs(server.ahead_s) for server in clocks} == set(SKEWED_S)
     assert any(server.ahead_at(1e9) != server.ahead_s for server in clocks)
