@@ -106,6 +106,10 @@ class Truth:
         """Node that was ever tainted → the boots that its VMs had by then."""
         self.memory_back_s: dict[str, float] = {}
         """Node → when a boot from before its fence first ran under it, or after it."""
+        self.earlier_boot_s: dict[str, float] = {}
+        """Node → when a VM first ran under it in a boot that is not its newest."""
+        self._ran = {name: [machine.guest.boot_id] for name, machine in simulation.nodes.items()}
+        """Node → the boots of its VMs, in the order in which they began."""
         self.starts_s: dict[str, list[float]] = {}
         """Node → when a run of its VM began, by the story's time."""
         self._runs: dict[str, int] = {}
@@ -360,6 +364,17 @@ class Truth:
                 boots.add(guest.snapshot.boot_id)
             self._note_old_memory(guest)
 
+    def _note_boot(self, guest: Guest) -> None:
+        """Take note of the boot in which a VM runs, and of one from before a fence."""
+        ran = self._ran.setdefault(guest.node, [])
+        if guest.power is PowerState.RUNNING:
+            ran += [guest.boot_id] * (guest.boot_id not in ran)
+            guests = self._simulation.world.guests.values()
+            runs = (one for one in guests if one.node == guest.node and one.power is PowerState.RUNNING)
+            if any(one.boot_id != ran[-1] for one in runs):
+                self.earlier_boot_s.setdefault(guest.node, self._simulation.timeline.now_s())
+        self._note_old_memory(guest)
+
     def _note_old_memory(self, guest: Guest) -> None:
         """Take note of a boot from before a fence that runs."""
         if guest.power is PowerState.RUNNING and guest.boot_id in self._boots.get(guest.node, ()):
@@ -427,7 +442,7 @@ class Truth:
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive
         # A moment later: which boot it is of is set after its power.
-        self._simulation.clock.after(0.001, lambda: self._note_old_memory(guest))
+        self._simulation.clock.after(0.001, lambda: self._note_boot(guest))
 
     def _living(self, node: str) -> list[Guest]:
         """Return the guests whose memory is, or was when the pods of this node ran in it, that node's."""
