@@ -19,7 +19,7 @@ from fencer.simulation.stage import AgentFactory, Stage, StagePorts, Ticker
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
-from tests.scenarios.aftermath import bound_s, clocks_s, deaths, frozen_s, starved, told_wrong
+from tests.scenarios.aftermath import bound_s, clocks_s, deaths, frozen_s, left_over, starved, told_wrong
 from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants
 from tests.scenarios.excuses import Still, could_not_be_told
 from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
@@ -54,6 +54,7 @@ class Verdict:
         revenant: Old memory came back and wrote beside new owners.
         overtaken: Memory was brought back while a taint was on its way.
         script: How many faults there were.
+        reasons: Of decisions about nodes, each that was given.
         report: The whole story, with the command that tells it again.
     """
 
@@ -63,6 +64,7 @@ class Verdict:
     revenant: bool
     overtaken: bool
     script: int
+    reasons: frozenset[str]
     report: str
 
     @property
@@ -131,6 +133,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
             wrong.extend(missing_alarms(events, back))
         wrong.extend(starved(stage, excepted, reported))
+        wrong.extend(left_over(stage))
     events.extend(stage.simulation.timeline.take())
     summary = stage.summary()
     return Verdict(
@@ -140,6 +143,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         revenant=back is not None,
         overtaken=stage.truth.overtaken > 0,
         script=len(scenario.script),
+        reasons=frozenset(event.data["reason"] for event in events if "reason" in event.data),
         report="\n".join(_report(seed, recipe, keep, scenario, stage, events, wrong)),
     )
 

@@ -1,8 +1,8 @@
-"""Whatever can happen comes in some drawn world, without playing any: a new feature shows here that it is covered.
+"""Whatever can happen comes in some drawn world; none is played. A new feature shows here that it is covered.
 
-What breaks the promise lay outside what the worlds drew, twice. So nothing may be left out by accident: a fault, a
-hold, a key of the policy, an intent, a command that acts, or a property of a world that is never drawn fails
-a test here, and what is left out on purpose is named with its reason.
+What broke the promise lay outside what the worlds drew, twice. So nothing may be left out by accident: a
+fault, a hold, a key of the policy, an intent, a command that acts, or a property of a world that is never
+drawn fails a test here, and what is left out on purpose is named with its reason.
 """
 
 from collections import Counter
@@ -142,7 +142,7 @@ def values(kind, thing):
     "kind", [Scenario, Policy, Shape, Watcher, HealthCheck, ServerClock], ids=lambda kind: kind.__name__
 )
 def test_every_property_of_a_world_varies(kind):
-    """Each key of the policy, and each setting of agents, kubelets and other controllers has two values at least."""
+    """Each key of the policy, each setting of agents, kubelets and controllers has two values or more."""
     things = [thing for world in drawn() for thing in values(kind, world)]
     seen = {field.name: {repr(getattr(thing, field.name)) for thing in things} for field in fields(kind)}
     alike = {name for name, found in seen.items() if len(found) < 2}
