@@ -313,7 +313,9 @@ class Crew:
         process = self._processes[name] = Process(simulation.clock)
         self._lives += 1
         holder = str(Holder(name, "simulated", str(self._lives)))
-        watched, hypervisors = self._truth.ports(holder if watches else "", by_hand=not watches)
+        watched, hypervisors = self._truth.ports(
+            holder if watches else "", by_hand=not watches, knows=watcher.knows
+        )
         cluster: object = watched
         if self._scenario.clocks:
             cluster = SkewedCluster(cluster, self._balancer(name))

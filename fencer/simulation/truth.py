@@ -8,12 +8,15 @@ fence is on its way has lost nothing: what ran in it has ended, until its kubele
 nobody could know of memory that is brought back, from a snapshot, since its agent last looked at that guest
 live, a moment ago: that is counted as *overtaken*, and its writers as those of any revenant.
 So is a guest that boots again, and starts what was to run on its node before anybody hears of it.
+
+*Two running copies* of one disk are a breach if fencer starts one of them (an agent, or a command) and could
+see the other. If another tool starts it, they are counted, and are no breach.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
 
@@ -26,6 +29,7 @@ from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.datacenter import ALIVE
 from fencer.simulation.guests import Guest
+from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
 
 ON_ITS_WAY_S = 10.0
@@ -73,6 +77,8 @@ class Truth:
         self.breaches = 0
         self.overtaken = 0
         """Memory was brought back while the taint was on its way, and so nobody could know."""
+        self.unseen_copies = 0
+        """fencer started a VM, and could not see that another one runs from the same disk."""
         self._simulation = simulation
         self._strict = strict
         self._alive = {PowerState.RUNNING, PowerState.SAVED} | (
@@ -132,12 +138,15 @@ class Truth:
         guests = (guest for guest in self._simulation.world.guests.values() if guest.node == node)
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
-    def ports(self, holder: str, *, by_hand: bool = False) -> tuple[Cluster, dict[str, Hypervisor]]:
+    def ports(
+        self, holder: str, *, by_hand: bool = False, knows: Collection[str] | None = None
+    ) -> tuple[Cluster, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest.
 
         Args:
             holder: Who it is on a Lease; empty: a person's command, which needs none.
             by_hand: It is a person's command, and may start whatever they like.
+            knows: The endpoints in its configuration; None: all.
         """
         looks: dict[str, float] = {}
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
@@ -146,10 +155,11 @@ class Truth:
             looks[guest.name] = clock.now_s()
 
         def started(ref: GuestRef) -> None:
-            if by_hand:
-                return
             for guest in self._simulation.world.guests.values():
-                if guest.ref.key == ref.key and self._cuts.get(guest.name) != guest.starts - 1:
+                if guest.ref.key != ref.key:
+                    continue
+                self._hold_against_copies(guest, hypervisors if knows is None else knows)
+                if not by_hand and self._cuts.get(guest.name) != guest.starts - 1:
                     self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
 
         def orders(ref: GuestRef) -> None:
@@ -379,6 +389,26 @@ class Truth:
         """Take note of a boot from before a fence that runs."""
         if guest.power is PowerState.RUNNING and guest.boot_id in self._boots.get(guest.node, ()):
             self.memory_back_s.setdefault(guest.node, self._simulation.timeline.now_s())
+
+    def _hold_against_copies(self, guest: Guest, knows: Collection[str]) -> None:
+        """No VM is started by fencer while another one runs from its disk, or has memory that may run on."""
+        for copy in self._simulation.world.copies_of(guest):
+            if copy.power not in ALIVE:
+                continue
+            if not self._can_be_seen(copy, knows):
+                self.unseen_copies += 1
+                continue
+            self._breach(
+                guest.node, f"{guest.name} is started, and {copy.name}, of the same disk, is {copy.power}"
+            )
+
+    def _can_be_seen(self, guest: Guest, knows: Collection[str]) -> bool:
+        """Whether its endpoint is known and answers, and it has not just begun to run."""
+        since_s = self._runs_since_s.get(guest.name, -math.inf)
+        just_begun = self._simulation.clock.now_s() - since_s < self._on_its_way_s
+        hypervisor = self._simulation.hypervisors.get(guest.endpoint)
+        answers = hypervisor is not None and hypervisor.trouble == Trouble()
+        return guest.endpoint in knows and answers and not just_begun
 
     def _hold_against_window(self, guest: Guest) -> None:
         """However many agents there are, they end one guest at a time; but old memory at once."""
