@@ -120,7 +120,7 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
 
 
 def left_over(stage: Stage) -> Iterator[str]:
-    """Name each request that was taken back, and that fencer's finalizer keeps although its fence is lifted."""
+    """Name each request that was taken back, and that stays by a finalizer without a fence."""
     nodes = stage.simulation.api.nodes
     for request in stage.simulation.requests.all():
         fenced = request.node in nodes and nodes[request.node].out_of_service
