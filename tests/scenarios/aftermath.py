@@ -90,7 +90,7 @@ def _fell_on_its_way(script: Collection[Fault], guest: str) -> bool:
 
 
 def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()) -> Iterator[str]:
-    """Name each node that is dead and not fenced and cleared, or alive and not free, or not guarded.
+    """Name each node that is dead and not fenced and cleared, or alive and not free, or not guarded; and leftovers.
 
     Args:
         stage: The story.
@@ -117,9 +117,10 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
                 yield f"{name} is back, and has the mark of a fence that was lifted"
             if BINDING not in node.annotations and not claims:
                 yield f"{name} is heard, and never was bound"
+    yield from _left_over(stage)
 
 
-def left_over(stage: Stage) -> Iterator[str]:
+def _left_over(stage: Stage) -> Iterator[str]:
     """Name each request that was taken back, and that stays by a finalizer without a fence."""
     nodes = stage.simulation.api.nodes
     for request in stage.simulation.requests.all():

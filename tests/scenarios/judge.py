@@ -19,7 +19,7 @@ from fencer.simulation.stage import AgentFactory, Stage, StagePorts, Ticker
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
-from tests.scenarios.aftermath import bound_s, clocks_s, deaths, frozen_s, left_over, starved, told_wrong
+from tests.scenarios.aftermath import bound_s, clocks_s, deaths, frozen_s, starved, told_wrong
 from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants
 from tests.scenarios.excuses import Still, could_not_be_told
 from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
@@ -133,7 +133,6 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
             wrong.extend(missing_alarms(events, back))
         wrong.extend(starved(stage, excepted, reported))
-        wrong.extend(left_over(stage))
     events.extend(stage.simulation.timeline.take())
     summary = stage.summary()
     return Verdict(
