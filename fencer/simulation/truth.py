@@ -27,6 +27,7 @@ from fencer.core.requests import Progress, Request, Strategy
 from fencer.core.times import Moment
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
+from fencer.simulation.boots import Boots
 from fencer.simulation.datacenter import ALIVE
 from fencer.simulation.guests import Guest
 from fencer.simulation.hypervisor import Trouble
@@ -108,18 +109,7 @@ class Truth:
         """Guest → since when it is off."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
-        self._boots: dict[str, set[str]] = {}
-        """Node that was ever tainted → the boots that its VMs had by then."""
-        self.memory_back_s: dict[str, float] = {}
-        """Node → when a boot from before its fence first ran under it, or after it."""
-        self.earlier_boot_s: dict[str, float] = {}
-        """Node → when a VM first ran under it in a boot that is not its newest."""
-        self._ran = {name: [machine.guest.boot_id] for name, machine in simulation.nodes.items()}
-        """Node → the boots of its VMs, in the order in which they began."""
-        self.starts_s: dict[str, list[float]] = {}
-        """Node → when a run of its VM began, by the story's time."""
-        self._runs: dict[str, int] = {}
-        """Guest → its newest run that is counted there."""
+        self.boots = Boots(simulation)
         self._record: dict[str, frozenset[str]] = {}
         """Node that an agent tainted → UIDs of its pods and attachments at that time."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
@@ -261,8 +251,7 @@ class Truth:
             self._given_away(name, "tainted")
             guests = [one for one in self._simulation.world.guests.values() if one.node == name]
             self._record[name] = self._held_by(name)
-            self.memory_back_s.pop(name, None)
-            self._note_boots(name, guests)
+            self.boots.fenced(name, guests)
             stopped = any(self._cuts.get(guest.name) == guest.starts for guest in guests)
             self._hold_against_hands_off(name, "tainted", begun=stopped)
             self._hold_against_others(name, "tainted", begun=False)
@@ -358,37 +347,11 @@ class Truth:
         lost = self._record.get(name, frozenset()) - self._held_by(name)
         known_s = self._simulation.clock.now_s() - SHOWS_ITSELF_S
         for guest in self._simulation.world.guests.values():
-            old = guest.node == name and guest.boot_id in self._boots.get(name, ())
+            old = guest.node == name and self.boots.from_before(guest)
             since_s = max(self._runs_since_s.get(guest.name, math.inf), fenced_s)
             if old and lost and guest.running() and self._simulation.heard(guest) and since_s < known_s:
                 away = f"{len(lost)} of what it was about were given away"
                 self._breach(name, f"its fence is lifted, {away}, and {guest.name} runs with old memory")
-
-    def _note_boots(self, name: str, guests: Sequence[Guest]) -> None:
-        """Take note of the boots from before a fence; one that has just begun, and held nothing, is none."""
-        boots, known = self._boots.setdefault(name, set()), self._simulation.api.nodes[name].boot_id
-        for guest in guests:
-            if guest.power is not PowerState.RUNNING or guest.boot_id == known:
-                boots.add(guest.boot_id)
-            if guest.snapshot is not None:
-                boots.add(guest.snapshot.boot_id)
-            self._note_old_memory(guest)
-
-    def _note_boot(self, guest: Guest) -> None:
-        """Take note of the boot in which a VM runs, and of one from before a fence."""
-        ran = self._ran.setdefault(guest.node, [])
-        if guest.power is PowerState.RUNNING:
-            ran += [guest.boot_id] * (guest.boot_id not in ran)
-            guests = self._simulation.world.guests.values()
-            runs = (one for one in guests if one.node == guest.node and one.power is PowerState.RUNNING)
-            if any(one.boot_id != ran[-1] for one in runs):
-                self.earlier_boot_s.setdefault(guest.node, self._simulation.timeline.now_s())
-        self._note_old_memory(guest)
-
-    def _note_old_memory(self, guest: Guest) -> None:
-        """Take note of a boot from before a fence that runs."""
-        if guest.power is PowerState.RUNNING and guest.boot_id in self._boots.get(guest.node, ()):
-            self.memory_back_s.setdefault(guest.node, self._simulation.timeline.now_s())
 
     def _hold_against_copies(self, guest: Guest, knows: Collection[str]) -> None:
         """No VM is started by fencer while another one runs from its disk, or has memory that may run on."""
@@ -453,9 +416,6 @@ class Truth:
 
     def _note_power(self, guest: Guest) -> None:
         alive = guest.power in self._alive
-        if guest.power is PowerState.RUNNING and self._runs.get(guest.name, 1) != guest.starts:
-            self._runs[guest.name] = guest.starts
-            self.starts_s.setdefault(guest.node, []).append(self._simulation.timeline.now_s())
         if guest.power is not PowerState.RUNNING:
             self._runs_since_s.pop(guest.name, None)
         else:
@@ -471,8 +431,6 @@ class Truth:
         if alive and not self._was_alive.get(guest.name, True):
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive
-        # A moment later: which boot it is of is set after its power.
-        self._simulation.clock.after(0.001, lambda: self._note_boot(guest))
 
     def _living(self, node: str) -> list[Guest]:
         """Return the guests whose memory is, or was when the pods of this node ran in it, that node's."""

@@ -90,7 +90,7 @@ def _fell_on_its_way(script: Collection[Fault], guest: str) -> bool:
 
 
 def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()) -> Iterator[str]:
-    """Name each node that is dead and not fenced and cleared, or alive and not free, or not guarded; and leftovers.
+    """Name each node that is dead and not fenced and cleared, or alive and not free, or left over.
 
     Args:
         stage: The story.
