@@ -95,9 +95,9 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     stays_down = chance_of(chance, 0.4) and not kind.comes_back
     world = replace(sound, script=script, watchers=watchers)
     world = covered(world, seed, LAYERS, needs_witness=kind.needs_witness)
-    script = [fault for fault in world.script if not (stays_down and fault.what in RETURNS)]
-    script = sorted(script, key=lambda fault: fault.at_s)
-    return replace(world, script=tuple(script), duration_s=_ends_s(script, world.policy) + CALM_S)
+    left = (fault for fault in world.script if not (stays_down and fault.what in RETURNS))
+    world = replace(world, script=tuple(sorted(left, key=lambda fault: fault.at_s)))
+    return replace(world, duration_s=_ends_s(world.script, world.policy) + CALM_S)
 
 
 CALM = Scenario(
