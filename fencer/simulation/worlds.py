@@ -13,6 +13,7 @@ from random import Random
 
 from fencer.core.policy import Policy
 from fencer.simulation import deceptions, incidents
+from fencer.simulation.agents_drawn import AGENT_LAYERS
 from fencer.simulation.assembly import Shape
 from fencer.simulation.blips import blips, crash_loop
 from fencer.simulation.faults import Fault, What
@@ -94,7 +95,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     stays_down = chance_of(chance, 0.4) and not kind.comes_back
     world = replace(sound, script=script, watchers=watchers)
-    world = covered(world, seed, LAYERS, needs_witness=kind.needs_witness)
+    world = covered(world, seed, (*LAYERS, *AGENT_LAYERS), needs_witness=kind.needs_witness)
     script = [fault for fault in world.script if not (stays_down and fault.what in RETURNS)]
     script = sorted(script, key=lambda fault: fault.at_s)
     return replace(world, script=tuple(script), duration_s=_ends_s(script, world.policy) + CALM_S)
