@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fencer.core.election import CLUSTER_LEASE, lease_name
 from fencer.core.identity import Admission, Rules
+from fencer.core.model import PowerState
 from fencer.simulation.asker import InlineAsker
 from fencer.simulation.clock import VirtualClock
 from fencer.simulation.cluster import SimulatedCluster
@@ -32,6 +33,9 @@ DISK = "state file"
 DISK_S = 0.001
 API_DELAY_S = 0.005
 """What a request to the API server takes here, where it goes through the `Asker`."""
+
+NO_ENDPOINT = "no endpoint"
+"""Where a process is whose configuration was moved to another host: no hypervisor lists it any more."""
 
 HEARD_S = 12.0
 """A kubelet that renewed its lease so long ago lives: it does so every 10 s."""
@@ -228,6 +232,25 @@ class Simulation:
         new = self.world.add_guest(f"{old.name}-new", endpoint=old.endpoint, host=old.host, node=node)
         self._add_machine(new).stir()
         return new
+
+    def start_elsewhere(self, guest: Guest, endpoint: str, host: str) -> bool:
+        """Let another tool boot a VM's disk at another place, whatever became of the VM itself.
+
+        At its own endpoint its configuration is moved: what runs on the old host has none any more.
+        """
+        if host in self.world.silent_hosts or guest.power is PowerState.ABSENT:
+            return False
+        there = self.world.define_elsewhere(guest, endpoint, host)
+        if endpoint == guest.endpoint:
+            guest.endpoint = NO_ENDPOINT
+        self._add_machine(there)
+        return self.world.start(there)
+
+    def machines_of(self, node: str) -> list[Guest]:
+        """Return the VMs that have been this node, the newest one first."""
+        guests = self.world.guests.values()
+        newest = self.nodes[node].guest
+        return [newest, *(one for one in guests if one.node == node and one is not newest)]
 
     def take_snapshot(self, guest: Guest) -> bool:
         """Keep a copy of a guest's memory, its kubelet's included."""

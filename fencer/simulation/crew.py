@@ -343,7 +343,9 @@ class Crew:
         knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
         name, links, calls, admitted = machine.name, machine.links, watcher.calls, simulation.rules().admitted
         holder = machine.holder if watches else ""
-        cluster, hypervisors = self._truth.ports(holder, machine.own, by_hand=not watches)
+        cluster, hypervisors = self._truth.ports(
+            holder, machine.own, by_hand=not watches, knows=watcher.knows
+        )
         if self._scenario.clocks:
             cluster = skewed(cluster, self._balancer(name))
         cluster, chance = links.to_api(cluster), None

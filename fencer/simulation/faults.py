@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -61,6 +61,14 @@ class What(StrEnum):
     MOVE_COLD = "move_cold"
     UNLOCK = "unlock"
     CLONE = "clone"
+    COPY_DEFINITION = "copy_definition"
+    """Its disk is not copied: whatever starts the copy lets two VMs run from it."""
+    STARTED_ELSEWHERE = "started_elsewhere"
+    """Another tool, like Pacemaker, boots it at another endpoint, whatever became of it where it was."""
+    STARTED_ABROAD = "started_abroad"
+    """The same at an endpoint that fencer does not know."""
+    STARTED_ON_OTHER_HOST = "started_on_other_host"
+    """The same on another host of its endpoint: its configuration was moved there."""
     BACK_UP = "back_up"
     RESTORE_BACKUP = "restore_backup"
     HA_RECOVER = "ha_recover"
@@ -277,6 +285,13 @@ def _other_endpoint(simulation: Simulation, guest: Guest) -> str:
     return next(name for name in (*shape.foreign, *shape.further, shape.endpoint) if name != guest.endpoint)
 
 
+def _start_elsewhere(simulation: Simulation, guest: Guest, endpoints: Sequence[str]) -> bool:
+    """Let another tool start a VM at the first of these endpoints that is not its own, if there is one."""
+    there = next((name for name in endpoints if name != guest.endpoint), None)
+    host = simulation.shape.hosts[0] if there == simulation.shape.endpoint else f"{there}1"
+    return there is not None and simulation.start_elsewhere(guest, there, host)
+
+
 def _force_delete_pods(all_: Simulation, guest: Guest) -> None:
     """An administrator force-deletes the pods of a node, after a look whether its VM is off."""
     if guest.power in {PowerState.STOPPED, PowerState.ABSENT}:
@@ -314,6 +329,16 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.MOVE_COLD: _move_cold,
     What.UNLOCK: lambda _, guest: setattr(guest, "passage", UNLOCKED),
     What.CLONE: lambda all_, guest: all_.world.copy_guest(guest, all_.shape.endpoint),
+    What.COPY_DEFINITION: lambda all_, guest: all_.world.copy_guest(
+        guest, all_.shape.endpoint, own_disk=False
+    ),
+    What.STARTED_ELSEWHERE: lambda all_, guest: _start_elsewhere(
+        all_, guest, (*all_.shape.further, all_.shape.endpoint)
+    ),
+    What.STARTED_ABROAD: lambda all_, guest: _start_elsewhere(all_, guest, all_.shape.foreign),
+    What.STARTED_ON_OTHER_HOST: lambda all_, guest: all_.start_elsewhere(
+        guest, guest.endpoint, _elsewhere(all_, guest)
+    ),
     What.BACK_UP: lambda all_, guest: back_up(all_.world, guest),
     What.RESTORE_BACKUP: lambda all_, guest: all_.world.restore_backup(guest),
     What.HA_RECOVER: lambda all_, guest: recover(all_.world, guest, _elsewhere(all_, guest)),

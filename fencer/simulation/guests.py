@@ -66,6 +66,7 @@ class Guest:
         label: What its endpoint calls it by; empty: its name.
         to_file: Its memory was saved to a file that its hypervisor knows nothing of once it has restarted.
         forgotten: Its hypervisor has restarted, and has forgotten how it came to be off.
+        disk: What it boots from; a copy of its definition has the same. Empty: one of its own.
     """
 
     name: str
@@ -91,8 +92,13 @@ class Guest:
     label: str = ""
     to_file: bool = False
     forgotten: bool = False
+    disk: str = ""
     mounts: set[str] = field(default_factory=set)
     on_mounts: Callable[[], None] = _nothing
+
+    def __post_init__(self) -> None:
+        """Give it a disk of its own, unless it shares one."""
+        self.disk = self.disk or self.name
 
     @property
     def ref(self) -> GuestRef:

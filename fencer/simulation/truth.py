@@ -8,6 +8,9 @@ fence is on its way has lost nothing: what ran in it has ended, until its kubele
 nobody could know of memory that is brought back, from a snapshot, since its agent last looked at that guest
 live, a moment ago: that is counted as *overtaken*, and its writers as those of any revenant.
 So is a guest that boots again, and starts what was to run on its node before anybody hears of it.
+
+*Two running copies* of one disk are a breach if fencer starts one of them (an agent, or a command) and could
+see the other. If another tool starts it, they are counted, and are no breach.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.datacenter import ALIVE
 from fencer.simulation.guests import Guest
+from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
 from fencer.simulation.own_clock import OwnClock
 
@@ -76,6 +80,8 @@ class Truth:
         self.breaches = 0
         self.overtaken = 0
         """Memory was brought back while the taint was on its way, and so nobody could know."""
+        self.unseen_copies = 0
+        """fencer started a VM, and could not see that another one runs from the same disk."""
         self._simulation = simulation
         self._strict = strict
         self._alive = {PowerState.RUNNING, PowerState.SAVED} | (
@@ -114,6 +120,10 @@ class Truth:
         """Node that was ever tainted → the boots that its VMs had by then."""
         self.memory_back_s: dict[str, float] = {}
         """Node → when a boot from before its fence first ran under it, or after it."""
+        self.earlier_boot_s: dict[str, float] = {}
+        """Node → when a VM first ran under it in a boot that is not its newest."""
+        self._ran = {name: [machine.guest.boot_id] for name, machine in simulation.nodes.items()}
+        """Node → the boots of its VMs, in the order in which they began."""
         self.starts_s: dict[str, list[float]] = {}
         """Node → when a run of its VM began, by the story's time."""
         self._runs: dict[str, int] = {}
@@ -137,7 +147,12 @@ class Truth:
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
     def ports(
-        self, holder: str, own: OwnClock | None = None, *, by_hand: bool = False
+        self,
+        holder: str,
+        own: OwnClock | None = None,
+        *,
+        by_hand: bool = False,
+        knows: Collection[str] | None = None,
     ) -> tuple[object, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest.
 
@@ -145,6 +160,7 @@ class Truth:
             holder: Who it is on a Lease; empty: a person's command, which needs none.
             own: Its machine's clocks; None: they are the world's.
             by_hand: It is a person's command, and may start whatever they like.
+            knows: The endpoints in its configuration; None: all.
         """
         actor = _Actor(own or OwnClock(self._simulation.clock))
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
@@ -153,10 +169,11 @@ class Truth:
             actor.looks[guest.name] = clock.now_s()
 
         def started(ref: GuestRef) -> None:
-            if by_hand:
-                return
             for guest in self._simulation.world.guests.values():
-                if guest.ref.key == ref.key and self._cuts.get(guest.name) != guest.starts - 1:
+                if guest.ref.key != ref.key:
+                    continue
+                self._hold_against_copies(guest, hypervisors if knows is None else knows)
+                if not by_hand and self._cuts.get(guest.name) != guest.starts - 1:
                     self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
 
         def orders(ref: GuestRef) -> None:
@@ -378,10 +395,41 @@ class Truth:
                 boots.add(guest.snapshot.boot_id)
             self._note_old_memory(guest)
 
+    def _note_boot(self, guest: Guest) -> None:
+        """Take note of the boot in which a VM runs, and of one from before a fence."""
+        ran = self._ran.setdefault(guest.node, [])
+        if guest.power is PowerState.RUNNING:
+            ran += [guest.boot_id] * (guest.boot_id not in ran)
+            guests = self._simulation.world.guests.values()
+            runs = (one for one in guests if one.node == guest.node and one.power is PowerState.RUNNING)
+            if any(one.boot_id != ran[-1] for one in runs):
+                self.earlier_boot_s.setdefault(guest.node, self._simulation.timeline.now_s())
+        self._note_old_memory(guest)
+
     def _note_old_memory(self, guest: Guest) -> None:
         """Take note of a boot from before a fence that runs."""
         if guest.power is PowerState.RUNNING and guest.boot_id in self._boots.get(guest.node, ()):
             self.memory_back_s.setdefault(guest.node, self._simulation.timeline.now_s())
+
+    def _hold_against_copies(self, guest: Guest, knows: Collection[str]) -> None:
+        """No VM is started by fencer while another one runs from its disk, or has memory that may run on."""
+        for copy in self._simulation.world.copies_of(guest):
+            if copy.power not in ALIVE:
+                continue
+            if not self._can_be_seen(copy, knows):
+                self.unseen_copies += 1
+                continue
+            self._breach(
+                guest.node, f"{guest.name} is started, and {copy.name}, of the same disk, is {copy.power}"
+            )
+
+    def _can_be_seen(self, guest: Guest, knows: Collection[str]) -> bool:
+        """Whether its endpoint is known and answers, and it has not just begun to run."""
+        since_s = self._runs_since_s.get(guest.name, -math.inf)
+        just_begun = self._simulation.clock.now_s() - since_s < self._on_its_way_s
+        hypervisor = self._simulation.hypervisors.get(guest.endpoint)
+        answers = hypervisor is not None and hypervisor.trouble == Trouble()
+        return guest.endpoint in knows and answers and not just_begun
 
     def _hold_against_window(self, guest: Guest) -> None:
         """However many agents there are, they end one guest at a time; but old memory at once."""
@@ -445,7 +493,7 @@ class Truth:
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive
         # A moment later: which boot it is of is set after its power.
-        self._simulation.clock.after(0.001, lambda: self._note_old_memory(guest))
+        self._simulation.clock.after(0.001, lambda: self._note_boot(guest))
 
     def _living(self, node: str) -> list[Guest]:
         """Return the guests whose memory is, or was when the pods of this node ran in it, that node's."""

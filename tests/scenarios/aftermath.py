@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from fencer.core.annotations import BINDING
+from fencer.core.annotations import BINDING, MARK
 from fencer.core.model import PowerState
 from fencer.core.policy import Policy, UnresponsiveGuest
 from fencer.core.requests import Strategy
@@ -113,8 +113,19 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
             kept = "out of service" * node.out_of_service or "cordoned by fencer" * ours
             if kept and (node.out_of_service or node.unschedulable):
                 yield f"{name} is back, and not free: {kept}"
+            elif MARK in node.annotations:
+                yield f"{name} is back, and has the mark of a fence that was lifted"
             if BINDING not in node.annotations and not claims:
                 yield f"{name} is heard, and never was bound"
+
+
+def left_over(stage: Stage) -> Iterator[str]:
+    """Name each request that was taken back, and that stays by a finalizer without a fence."""
+    nodes = stage.simulation.api.nodes
+    for request in stage.simulation.requests.all():
+        fenced = request.node in nodes and nodes[request.node].out_of_service
+        if request.deleting and request.adopted and not fenced:
+            yield f"{request} was taken back, and fencer's finalizer keeps it"
 
 
 def _left_to_others(stage: Stage, name: str) -> bool:
