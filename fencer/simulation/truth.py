@@ -16,15 +16,21 @@ see the other. If another tool starts it, they are counted, and are no breach.
 from __future__ import annotations
 
 import math
+<<<<<<< HEAD
 from collections.abc import Callable, Collection, Iterator, Mapping
+=======
+from collections.abc import Callable, Collection, Iterator, Sequence
+>>>>>>> 302da5258209f749215ddc9573cff029ea4b0e9f
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import cast
 
 from fencer.core.maintenance import window_for
-from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState
+from fencer.core.model import OUT_OF_SERVICE, Evidence, FenceMark, GuestRef, NodeView, PodView, PowerState
 from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
 from fencer.core.requests import Progress, Request, Strategy
-from fencer.core.times import Moment
+from fencer.core.times import Moment, parse_utc
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.boots import Boots
@@ -32,6 +38,7 @@ from fencer.simulation.datacenter import ALIVE
 from fencer.simulation.guests import Guest
 from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
+from fencer.simulation.own_clock import OwnClock
 
 ON_ITS_WAY_S = 10.0
 """How old an answer may be to be acted upon: the deadline of a call, which is how old a reading may be."""
@@ -90,7 +97,12 @@ class Truth:
         self._policy = policy
         self._silent_s = policy.lease_silent_s or LEASE_DURATION_S
         self._acting = False
-        self._looks: Mapping[str, float] = {}
+        self._actor: _Actor | None = None
+        """Whose doing it is, what is just done."""
+        self._ordered: dict[tuple[str, str, str], _Actor] = {}
+        """Guest → who gave it its last order."""
+        self.heard: dict[str, datetime] = {}
+        """Node → when it was last heard before it was tainted."""
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
         self._fenced: set[str] = set()
@@ -115,7 +127,7 @@ class Truth:
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
         simulation.requests.on_answer.append(self._answered)
         for hypervisor in simulation.hypervisors.values():
-            hypervisor.on_stop += [self.cut_off, self._hold_against_window]
+            hypervisor.on_stop.append(self._stopped)
         simulation.world.on_power.append(self._note_power)
         simulation.api.watchers.append(self._changed)
 
@@ -129,20 +141,26 @@ class Truth:
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
     def ports(
-        self, holder: str, *, by_hand: bool = False, knows: Collection[str] | None = None
-    ) -> tuple[Cluster, dict[str, Hypervisor]]:
+        self,
+        holder: str,
+        own: OwnClock | None = None,
+        *,
+        by_hand: bool = False,
+        knows: Collection[str] | None = None,
+    ) -> tuple[object, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest.
 
         Args:
             holder: Who it is on a Lease; empty: a person's command, which needs none.
+            own: Its machine's clocks; None: they are the world's.
             by_hand: It is a person's command, and may start whatever they like.
             knows: The endpoints in its configuration; None: all.
         """
-        looks: dict[str, float] = {}
+        actor = _Actor(own or OwnClock(self._simulation.clock))
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
 
         def looked(guest: GuestRef) -> None:
-            looks[guest.name] = clock.now_s()
+            actor.looks[guest.name] = clock.now_s()
 
         def started(ref: GuestRef) -> None:
             for guest in self._simulation.world.guests.values():
@@ -153,8 +171,9 @@ class Truth:
                     self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
 
         def orders(ref: GuestRef) -> None:
-            held_by = self._simulation.leases.read_lease(self._simulation.lease_of(ref.endpoint)).holder
-            if holder and held_by != holder:
+            self._ordered[ref.key] = actor
+            held_by = self._simulation.leases.holder_of(self._simulation.lease_of(ref.endpoint))
+            if holder and held_by != holder and not actor.went_on_lately(clock.now_s()):
                 guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
                 self._breach(
                     guest.node, f"{holder} gives an order, and {held_by or 'nobody'} holds the Lease"
@@ -163,17 +182,17 @@ class Truth:
         watched = {
             name: _WatchedHypervisor(port, looked, started, orders) for name, port in hypervisors.items()
         }
-        cluster = _WatchedCluster(self, looks, self._simulation.cluster)
-        return cast("Cluster", cluster), cast("dict[str, Hypervisor]", watched)
+        cluster = _WatchedCluster(self, actor, self._simulation.cluster)
+        return cluster, cast("dict[str, Hypervisor]", watched)
 
     @contextmanager
-    def acting(self, looks: Mapping[str, float]) -> Iterator[None]:
-        """What changes now is the doing of an agent, which last looked at each guest then."""
-        self._acting, self._looks = True, looks
+    def acting(self, actor: _Actor) -> Iterator[None]:
+        """What changes now is the doing of an agent."""
+        self._acting, self._actor = True, actor
         try:
             yield
         finally:
-            self._acting = False
+            self._acting, self._actor = False, None
 
     def cleared(self, pod: PodView) -> None:
         """Take note of a pod that is about to be cleared."""
@@ -188,6 +207,12 @@ class Truth:
             self._given_away(found.node, f"{pod} is cleared")
             if found.node not in self._ours:
                 self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
+
+    def _stopped(self, guest: Guest) -> None:
+        self._actor = self._ordered.get(guest.ref.key)
+        self.cut_off(guest)
+        self._hold_against_window(guest)
+        self._actor = None
 
     def cut_off(self, guest: Guest) -> None:
         """Take note of a guest whose power is being cut by an agent, at the moment in which it is.
@@ -447,12 +472,19 @@ class Truth:
         oldest_s = self._simulation.clock.now_s() - ON_ITS_WAY_S
         for guest in self._living(node):
             brought_back = not guest.cold or guest.power is not PowerState.RUNNING
-            looked_s = self._looks.get(guest.name, -math.inf)
+            looked_s = -math.inf if self._actor is None else self._actor.looks.get(guest.name, -math.inf)
             since = oldest_s <= looked_s <= self._back_s.get(guest.name, -math.inf)
             if (brought_back and since) or (not brought_back and self._was_never_heard(guest)):
                 self.overtaken += 1
                 continue
             self._breach(node, f"{how}, and its guest {guest.name} is {guest.power} on {guest.endpoint}")
+
+    @property
+    def _now_s(self) -> float:
+        return self._simulation.clock.now_s()
+
+    def _names_of(self, node: str) -> list[str]:
+        return [guest.name for guest in self._simulation.world.guests.values() if guest.node == node]
 
     def _was_never_heard(self, guest: Guest) -> bool:
         """Whether its kubelet has not told of this boot yet, so that nobody knows of it."""
@@ -460,10 +492,39 @@ class Truth:
         return node is not None and node.boot_id != guest.boot_id
 
     def _breach(self, node: str, text: str) -> None:
+        if self._actor is not None and self._actor.was_paused_over(self._names_of(node), self._now_s):
+            self.overtaken += 1
+            return
         self.breaches += 1
         self._simulation.timeline.tell("world", node, "breach", text)
         if self._strict:
             raise Breach(f"{self._simulation.timeline.now_s():.1f} s: {node}: {text}")
+
+
+@dataclass(slots=True)
+class _Actor:
+    """An agent, in one life of its process.
+
+    Attributes:
+        own: Its machine's clocks.
+        looks: Guest → when it last looked at it live, by the world's clock.
+    """
+
+    own: OwnClock
+    looks: dict[str, float] = field(default_factory=dict)
+
+    def went_on_lately(self, now_s: float) -> bool:
+        """Whether its clocks stood still, or were set back, so shortly ago that it cannot know that yet."""
+        return now_s - self.own.went_on_s <= ON_ITS_WAY_S
+
+    def was_paused_over(self, guests: Collection[str], now_s: float) -> bool:
+        """Whether it does now what was due when its clocks stopped: it has not looked at the VM since.
+
+        Its deadline counts by its own clock, and no answer has come that could have shown it the time.
+        """
+        looked_s = max((self.looks.get(guest, -math.inf) for guest in guests), default=-math.inf)
+        due = self.own.stopped_s - ON_ITS_WAY_S <= looked_s <= self.own.went_on_s
+        return due and self.went_on_lately(now_s)
 
 
 class _Seen:
@@ -514,8 +575,8 @@ class _WatchedHypervisor:
 class _WatchedCluster:
     """The cluster's port, and what is given away by it."""
 
-    def __init__(self, truth: Truth, looks: Mapping[str, float], cluster: Cluster) -> None:
-        self._truth, self._looks, self._cluster = truth, looks, cluster
+    def __init__(self, truth: Truth, actor: _Actor, cluster: Cluster) -> None:
+        self._truth, self._actor, self._cluster = truth, actor, cluster
 
     def __getattr__(self, name: str) -> object:
         call = getattr(self._cluster, name)
@@ -523,12 +584,17 @@ class _WatchedCluster:
             return call
 
         def watched(*args: object, **options: object) -> object:
-            with self._truth.acting(self._looks):
+            with self._truth.acting(self._actor):
                 return call(*args, **options)
 
         return watched
 
     def clear(self, pod: PodView, why: str) -> Cleared:
-        with self._truth.acting(self._looks):
+        with self._truth.acting(self._actor):
             self._truth.cleared(pod)
             return self._cluster.clear(pod, why)
+
+    def taint(self, node: NodeView, mark: FenceMark) -> None:
+        self._truth.heard[node.name] = parse_utc(self._cluster.fact(node.name).renew_time or "")
+        with self._truth.acting(self._actor):
+            self._cluster.taint(node, mark)

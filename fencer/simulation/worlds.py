@@ -13,6 +13,7 @@ from random import Random
 
 from fencer.core.policy import Policy
 from fencer.simulation import deceptions, incidents
+from fencer.simulation.agents_drawn import AGENT_LAYERS
 from fencer.simulation.assembly import Shape
 from fencer.simulation.blips import blips, crash_loop
 from fencer.simulation.faults import Fault, What
@@ -94,11 +95,16 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     stays_down = chance_of(chance, 0.4) and not kind.comes_back
     world = replace(sound, script=script, watchers=watchers)
-    world = covered(world, seed, LAYERS, needs_witness=kind.needs_witness)
+    world = covered(world, seed, EVERY_LAYER, needs_witness=kind.needs_witness)
     left = (fault for fault in world.script if not (stays_down and fault.what in RETURNS))
     world = replace(world, script=tuple(sorted(left, key=lambda fault: fault.at_s)))
     return replace(world, duration_s=_ends_s(world.script, world.policy) + CALM_S)
 
+
+EVERY_LAYER = (
+    *LAYERS,
+    *AGENT_LAYERS,
+)
 
 CALM = Scenario(
     name="calm",

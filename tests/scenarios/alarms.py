@@ -7,12 +7,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fencer.core.starts import LOOP_S, LOOP_STARTS, STAYS_OFF_S
-from fencer.simulation.faults import OF_PEOPLE, What
+from fencer.simulation.faults import OF_AGENTS, OF_PEOPLE, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.hypervisor import Trouble
+from fencer.simulation.scenario import Watcher
 from fencer.simulation.stage import Stage
 from fencer.simulation.timeline import StageEvent
 
+SEEING = frozenset({What.AGENT_ARMED, What.AGENT_SNAPSHOT, What.DISK_HANGS})
+"""What happens to an agent that sees and remembers everything all the same."""
 ALARMED_WITHIN_S = 60.0
 """Old memory is reported in so many seconds, unless nothing answers: a late answer and two renewals."""
 SLACK_S = 30.0
@@ -112,6 +115,12 @@ def missing_loops(stage: Stage, events: Sequence[StageEvent]) -> Iterator[str]:
             yield f"{node}: its VM is in a crash loop since {since_s[0]:.0f} s, and there was no alarm"
 
 
+def _watches_all(watcher: Watcher) -> bool:
+    """Whether an agent watches every endpoint from the beginning to the end."""
+    always = not watcher.from_s and math.isinf(watcher.until_s)
+    return always and not watcher.knows and not watcher.observes
+
+
 def _loops_since(times: Sequence[float], within_s: float) -> list[float]:
     """Return with which starts a VM was started often enough in so many seconds."""
     pairs = zip(times, times[LOOP_STARTS - 1 :], strict=False)
@@ -128,9 +137,9 @@ def _counts(stage: Stage, node: str) -> bool:
         min((at_s for at_s in starts if at_s > death_s), default=death_s) - death_s for death_s in deaths
     ]
     quick = max(off_s, default=0.0) < STAYS_OFF_S - SLACK_S
-    hit = {fault.target for fault in script if fault.what in {What.AGENT_KILLED, What.AGENT_FROZEN}}
+    hit = {fault.target for fault in script if fault.what in OF_AGENTS - SEEING}
     watchers = enumerate(stage.scenario.watchers, 1)
-    watched = any(not one.from_s and not one.knows and f"fencer-{at}" not in hit for at, one in watchers)
+    watched = any(_watches_all(one) and f"fencer-{number}" not in hit for number, one in watchers)
     seen = not BLINDS & {fault.what for fault in script} and {fault.what for fault in its} <= CALM
     return quick and watched and seen
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import cast
 
-from fencer.core.model import FenceMark, NodeView, Reason
+from fencer.core.model import Reason
 from fencer.core.recover import LIFT_OVERDUE_S
-from fencer.core.times import parse_utc
-from fencer.ports import Cluster
 from fencer.simulation.datacenter import DoubleWriter
 from fencer.simulation.faults import OF_AGENTS
 from fencer.simulation.scenario import Scenario
-from fencer.simulation.stage import AgentFactory, Stage, StagePorts, Ticker
+from fencer.simulation.stage import AgentFactory, Stage
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
@@ -101,12 +97,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
     """
     recipe = recipe or recipe_of(seed)
     scenario = world_of(seed, recipe, keep)
-    heard: dict[str, datetime] = {}
-
-    def noted(ports: StagePorts) -> Ticker:
-        return agent(replace(ports, cluster=cast("Cluster", _Noting(ports.cluster, heard))))
-
-    stage = Stage(scenario, noted, seed=seed, strict=True)
+    stage = Stage(scenario, agent, seed=seed, strict=True)
     excepted = told_wrong(scenario)
     longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.call_s) + frozen_s(scenario)
     longest_s += clocks_s(scenario) + LIFT_OVERDUE_S * scenario.shape.unrecorded
@@ -123,7 +114,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
                 back = nodes[0], event.t_s
     except (DoubleWriter, Breach) as error:
         events.extend(stage.simulation.timeline.take())
-        if not could_not_be_told(stage, scenario, heard, str(error), _stood_still(events)):
+        if not could_not_be_told(stage, scenario, stage.truth.heard, str(error), _stood_still(events)):
             what = "two writers" if isinstance(error, DoubleWriter) else "the promise is broken"
             wrong.append(f"{what}: {error}")
     else:
@@ -145,20 +136,6 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         reasons=frozenset(event.data["reason"] for event in events if "reason" in event.data),
         report="\n".join(_report(seed, recipe, keep, scenario, stage, events, wrong)),
     )
-
-
-class _Noting:
-    """The cluster's port, with a note of when each node that is tainted was last heard."""
-
-    def __init__(self, cluster: Cluster, heard: dict[str, datetime]) -> None:
-        self._cluster, self._heard = cluster, heard
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._cluster, name)
-
-    def taint(self, node: NodeView, mark: FenceMark) -> None:
-        self._heard[node.name] = parse_utc(self._cluster.fact(node.name).renew_time or "")
-        self._cluster.taint(node, mark)
 
 
 def _stood_still(events: list[StageEvent]) -> list[Still]:
