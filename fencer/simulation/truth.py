@@ -16,11 +16,7 @@ see the other. If another tool starts it, they are counted, and are no breach.
 from __future__ import annotations
 
 import math
-<<<<<<< HEAD
-from collections.abc import Callable, Collection, Iterator, Mapping
-=======
-from collections.abc import Callable, Collection, Iterator, Sequence
->>>>>>> 302da5258209f749215ddc9573cff029ea4b0e9f
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -105,6 +105,7 @@ EVERY_LAYER = (
     *LAYERS,
     *AGENT_LAYERS,
 )
+"""What may come over a world, in this order."""
 
 CALM = Scenario(
     name="calm",
