@@ -9,6 +9,9 @@ nobody could know of memory that is brought back, from a snapshot, since its age
 live, a moment ago: that is counted as *overtaken*, and its writers as those of any revenant.
 So is a guest that boots again, and starts what was to run on its node before anybody hears of it.
 
+Memory that is *outdated* counts as no node's: see `fencer.simulation.datacenter`. Nor does a VM that another
+tool has started at an endpoint that the agent does not know, until its kubelet was alive for long enough.
+
 *Two running copies* of one disk are a breach if fencer starts one of them (an agent, or a command) and could
 see the other. If another tool starts it, they are counted, and are no breach.
 """
@@ -28,7 +31,8 @@ from fencer.core.times import Moment
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.datacenter import ALIVE
-from fencer.simulation.guests import Guest
+from fencer.simulation.deceptions import gives_away_s
+from fencer.simulation.guests import NO_ENDPOINT, Guest
 from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
 
@@ -78,7 +82,7 @@ class Truth:
         self.overtaken = 0
         """Memory was brought back while the taint was on its way, and so nobody could know."""
         self.unseen_copies = 0
-        """fencer started a VM, and could not see that another one runs from the same disk."""
+        """What fencer did beside a VM that runs from the same disk, and that it could not see."""
         self._simulation = simulation
         self._strict = strict
         self._alive = {PowerState.RUNNING, PowerState.SAVED} | (
@@ -90,6 +94,7 @@ class Truth:
         self._silent_s = policy.lease_silent_s or LEASE_DURATION_S
         self._acting = False
         self._looks: Mapping[str, float] = {}
+        self._knows: Collection[str] = ()
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
         self._fenced: set[str] = set()
@@ -114,7 +119,7 @@ class Truth:
         """Node → when a boot from before its fence first ran under it, or after it."""
         self.starts_s: dict[str, list[float]] = {}
         """Node → when a run of its VM began, by the story's time."""
-        self._runs: dict[str, int] = {}
+        self._runs = {name: guest.starts for name, guest in simulation.world.guests.items()}
         """Guest → its newest run that is counted there."""
         self._record: dict[str, frozenset[str]] = {}
         """Node that an agent tainted → UIDs of its pods and attachments at that time."""
@@ -146,6 +151,7 @@ class Truth:
         """
         looks: dict[str, float] = {}
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
+        known = hypervisors if knows is None else knows
 
         def looked(guest: GuestRef) -> None:
             looks[guest.name] = clock.now_s()
@@ -154,7 +160,7 @@ class Truth:
             for guest in self._simulation.world.guests.values():
                 if guest.ref.key != ref.key:
                     continue
-                self._hold_against_copies(guest, hypervisors if knows is None else knows)
+                self._hold_against_copies(guest, known)
                 if not by_hand and self._cuts.get(guest.name) != guest.starts - 1:
                     self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
 
@@ -169,13 +175,18 @@ class Truth:
         watched = {
             name: _WatchedHypervisor(port, looked, started, orders) for name, port in hypervisors.items()
         }
-        cluster = _WatchedCluster(self, looks, self._simulation.cluster)
+        cluster = _WatchedCluster(self, looks, known, self._simulation.cluster)
         return cast("Cluster", cluster), cast("dict[str, Hypervisor]", watched)
 
     @contextmanager
-    def acting(self, looks: Mapping[str, float]) -> Iterator[None]:
-        """What changes now is the doing of an agent, which last looked at each guest then."""
-        self._acting, self._looks = True, looks
+    def acting(self, looks: Mapping[str, float], knows: Collection[str]) -> Iterator[None]:
+        """What changes now is the doing of an agent, which last looked at each guest then.
+
+        Args:
+            looks: When it last looked at each guest.
+            knows: The endpoints in its configuration.
+        """
+        self._acting, self._looks, self._knows = True, looks, knows
         try:
             yield
         finally:
@@ -270,6 +281,7 @@ class Truth:
             if now.cordoned and not was.cordoned:
                 self._lifted_s[name] = self._simulation.clock.now_s()
             self._hold_against_hands_off(name, "its fence is lifted", begun=True)
+            self._take_in_copies(name)
             fenced_s = self._ours.pop(name)
             self._hold_against_old_memory(name, fenced_s)
             self._hold_against_death(name, fenced_s)
@@ -277,6 +289,12 @@ class Truth:
             self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
+
+    def _take_in_copies(self, name: str) -> None:
+        """From now on a VM counts as the node again that could not be seen when that was fenced."""
+        for guest in self._simulation.world.guests.values():
+            if guest.node == name and guest.endpoint != NO_ENDPOINT and guest.power is PowerState.RUNNING:
+                guest.outdated = False
 
     def _hold_against_death(self, name: str, fenced_s: float) -> None:
         """No fence is lifted whose guest was off when it was fenced, and has not run since."""
@@ -438,7 +456,7 @@ class Truth:
 
     def _note_power(self, guest: Guest) -> None:
         alive = guest.power in self._alive
-        if guest.power is PowerState.RUNNING and self._runs.get(guest.name, 1) != guest.starts:
+        if guest.power is PowerState.RUNNING and self._runs.get(guest.name) != guest.starts:
             self._runs[guest.name] = guest.starts
             self.starts_s.setdefault(guest.node, []).append(self._simulation.timeline.now_s())
         if guest.power is not PowerState.RUNNING:
@@ -462,7 +480,7 @@ class Truth:
     def _living(self, node: str) -> list[Guest]:
         """Return the guests whose memory is, or was when the pods of this node ran in it, that node's."""
         guests = self._simulation.world.guests.values()
-        return [guest for guest in guests if guest.node == node and self._lives(guest)]
+        return [one for one in guests if one.node == node and self._lives(one) and not one.outdated]
 
     def _lives(self, guest: Guest) -> bool:
         if guest.power not in self._alive:
@@ -479,7 +497,24 @@ class Truth:
             if (brought_back and since) or (not brought_back and self._was_never_heard(guest)):
                 self.overtaken += 1
                 continue
+            if self._is_hidden_copy(guest):
+                self.unseen_copies += 1
+                guest.outdated = True
+                continue
             self._breach(node, f"{how}, and its guest {guest.name} is {guest.power} on {guest.endpoint}")
+
+    def _is_hidden_copy(self, guest: Guest) -> bool:
+        """Whether another tool has started a VM where the agent can't look, and its kubelet was too brief.
+
+        It takes three looks at a node that is heard while its VM is off to expose that it runs elsewhere.
+        """
+        copies = [one for one in self._simulation.world.copies_of(guest) if one.node == guest.node]
+        if guest.endpoint in self._knows or not copies:
+            return False
+        off_s = max(self._off_since_s.get(one.name, math.inf) for one in copies)
+        since_s = max(off_s, self._runs_since_s.get(guest.name, math.inf))
+        heard_s = self._simulation.api.nodes[guest.node].renewed_s if guest.node in self._nodes else -math.inf
+        return heard_s - since_s < gives_away_s(self._simulation.shape)
 
     def _was_never_heard(self, guest: Guest) -> bool:
         """Whether its kubelet has not told of this boot yet, so that nobody knows of it."""
@@ -541,8 +576,10 @@ class _WatchedHypervisor:
 class _WatchedCluster:
     """The cluster's port, and what is given away by it."""
 
-    def __init__(self, truth: Truth, looks: Mapping[str, float], cluster: Cluster) -> None:
-        self._truth, self._looks, self._cluster = truth, looks, cluster
+    def __init__(
+        self, truth: Truth, looks: Mapping[str, float], knows: Collection[str], cluster: Cluster
+    ) -> None:
+        self._truth, self._looks, self._knows, self._cluster = truth, looks, knows, cluster
 
     def __getattr__(self, name: str) -> object:
         call = getattr(self._cluster, name)
@@ -550,12 +587,12 @@ class _WatchedCluster:
             return call
 
         def watched(*args: object, **options: object) -> object:
-            with self._truth.acting(self._looks):
+            with self._truth.acting(self._looks, self._knows):
                 return call(*args, **options)
 
         return watched
 
     def clear(self, pod: PodView, why: str) -> Cleared:
-        with self._truth.acting(self._looks):
+        with self._truth.acting(self._looks, self._knows):
             self._truth.cleared(pod)
             return self._cluster.clear(pod, why)

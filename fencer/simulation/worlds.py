@@ -18,6 +18,7 @@ from fencer.simulation.blips import blips, crash_loop
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
 from fencer.simulation.layers import LAYERS, SHAPES, chance_of, covered
+from fencer.simulation.meddling import MEDDLING
 from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
 
@@ -30,7 +31,7 @@ AGENTS = (1, 1, 1, 2, 2, 3)
 ANSWERS_S = (None, None, 0.05, 0.3, 0.8)
 """How long every answer takes; None: hardly any time."""
 RETURNS = frozenset({What.START, What.RESUME, What.REBOOT, What.KUBELET_START, What.NIC_ON})
-"""Left out of some worlds: who fell stays down, and has to be fenced in the end."""
+"""Left out of some worlds, of nodes: who fell stays down, and has to be fenced in the end."""
 CALM_S = 30.0
 """At least this long after the last fault nothing more happens."""
 FREED = frozenset({What.FENCING_RESUMED, What.NODE_RESUMED, What.NODE_INCLUDED, What.AGENT_ARMED})
@@ -94,10 +95,11 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     stays_down = chance_of(chance, 0.4) and not kind.comes_back
     world = replace(sound, script=script, watchers=watchers)
-    world = covered(world, seed, LAYERS, needs_witness=kind.needs_witness)
-    script = [fault for fault in world.script if not (stays_down and fault.what in RETURNS)]
-    script = sorted(script, key=lambda fault: fault.at_s)
-    return replace(world, script=tuple(script), duration_s=_ends_s(script, world.policy) + CALM_S)
+    world = covered(world, seed, (*LAYERS, *MEDDLING), needs_witness=kind.needs_witness)
+    left_out = RETURNS if stays_down else frozenset[What]()
+    faults = [one for one in world.script if one.what not in left_out or one.target not in shape.nodes]
+    script = tuple(sorted(faults, key=lambda fault: fault.at_s))
+    return replace(world, script=script, duration_s=_ends_s(script, world.policy) + CALM_S)
 
 
 CALM = Scenario(
