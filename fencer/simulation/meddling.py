@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
+from fencer.simulation.deceptions import CALLS_A_LOOK, MOVED_S
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import CUT_OFF
 from fencer.simulation.layers import Layer, and_then, began_s, chance_of
@@ -14,6 +15,14 @@ from fencer.simulation.scenario import Scenario
 
 TAKES_OVER_S = (2.0, 150.0)
 """So long after a VM or its host seems dead, another tool starts it elsewhere: Pacemaker, or a person."""
+FORGOTTEN = {
+    What.SAVE_TO_FILE: What.DAEMON_RESTART,
+    What.MOVE_OUT: What.DAEMON_RESTART,
+    What.MOVE_OUT_LOCKED: What.UNLOCK,
+}
+"""What a hypervisor forgets of memory that it does not have any more, and by what."""
+FIRST_LOOK_S = 6.0
+"""An agent that is started has made its first passes by then, where answers are quick."""
 STARTS = frozenset({What.START, What.RESTORE, What.RESUME, What.REBOOT})
 """What would start a VM where it was; most tools leave it off there once they have it elsewhere."""
 AUTOSTART_S = (5.0, 60.0)
@@ -97,9 +106,36 @@ def starts_itself(chance: Random, world: Scenario) -> Scenario:
     )
 
 
+def unwatched(chance: Random, world: Scenario) -> Scenario:
+    """Memory is saved or moved while no agent can look or write; one looks again before that is forgotten."""
+    left = next((fault for fault in world.script if fault.what in FORGOTTEN), None)
+    if left is None:
+        return world
+    forgets = FORGOTTEN[left.what]
+    later = (one.at_s for one in world.script if one.what is forgets and one.at_s > left.at_s)
+    gone_s = left.at_s + (MOVED_S if left.what is not What.SAVE_TO_FILE else 0.0)
+    forgotten_s = next(later, gone_s)
+    from_s, until_s = left.at_s - chance.uniform(1.0, 20.0), forgotten_s - looks_s(world)
+    away = Fault(from_s, What.API_DOWN), Fault(forgotten_s + chance.uniform(1.0, 90.0), What.API_UP)
+    if until_s - gone_s < 1.0 or chance_of(chance, 0.3):
+        return and_then(world, *away)
+    back_s = chance.uniform(gone_s, until_s)
+    down = [
+        Fault(from_s, What.AGENT_KILLED, f"fencer-{number}", for_s=back_s - from_s)
+        for number, _ in enumerate(world.watchers, 1)
+    ]
+    return and_then(world, *down, *(away if chance_of(chance, 0.3) else ()))
+
+
+def looks_s(world: Scenario) -> float:
+    """Return how long an agent that is started takes until it has looked at each VM, and kept what it saw."""
+    return FIRST_LOOK_S + CALLS_A_LOOK * world.shape.call_s * len(world.shape.nodes)
+
+
 MEDDLING = (
     Layer(started_elsewhere, 0.12),
     Layer(definition_copied, 0.05),
     Layer(starts_itself, 0.15),
+    Layer(unwatched, 0.5),
 )
 """What other tools do."""
