@@ -31,7 +31,7 @@ class Boots:
         """Node that was ever tainted → the boots that its VMs had by then."""
         self._ran = {name: [machine.guest.boot_id] for name, machine in simulation.nodes.items()}
         """Node → the boots of its VMs, in the order in which they began."""
-        self._runs: dict[str, int] = {}
+        self._runs = {name: guest.starts for name, guest in simulation.world.guests.items()}
         """VM → its newest run that is counted in `starts_s`."""
         simulation.world.on_power.append(self._power)
 
@@ -56,7 +56,7 @@ class Boots:
             self._note_old_memory(guest)
 
     def _power(self, guest: Guest) -> None:
-        if guest.power is PowerState.RUNNING and self._runs.get(guest.name, 1) != guest.starts:
+        if guest.power is PowerState.RUNNING and self._runs.get(guest.name) != guest.starts:
             self._runs[guest.name] = guest.starts
             self.starts_s.setdefault(guest.node, []).append(self._now_s())
         # A moment later: which boot it is of is set after its power.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from fencer.core.annotations import BINDING, MARK
+from fencer.core.identity import HARMLESS
 from fencer.core.model import PowerState
 from fencer.core.policy import Policy, UnresponsiveGuest
 from fencer.core.requests import Strategy
@@ -20,7 +21,7 @@ TOLD_WRONG = frozenset(
     {
         *(What.SAVE, What.SAVE_TO_FILE, What.LIE_STOPPED, What.CLONE, What.MOVE_OUT, What.MOVE_OUT_LOCKED),
         *(What.LIE_UUID, What.FORGE_MARK, What.HOSTILE_NOTES, What.TAINT_BY_HAND, What.MISSING),
-        *(What.REPLACE, What.DELETE_NODE, What.MOVE_COLD),
+        *(What.REPLACE, What.DELETE_NODE, What.MOVE_COLD, What.COPY_DEFINITION),
     }
 )
 """Who was saved may be restored, who was lied about is not believed, who was forged is not touched, of whom a
@@ -99,16 +100,19 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
             record of who set it.
     """
     claims = any(fault.what is What.LIE_UUID for fault in stage.scenario.script)  # to be a node not yet bound
-    for name, machine in stage.simulation.nodes.items():
+    for name in stage.simulation.nodes:
         node = stage.simulation.api.nodes.get(name)
         if node is None or name in excepted or name in stage.scenario.shape.spare:
             continue
         if _left_to_others(stage, name):
             continue
-        dead = machine.guest.power in {PowerState.STOPPED, PowerState.PAUSED}
-        if dead or _is_to_be_stopped(stage, node, machine.guest):
-            yield from _not_fenced(stage, node, machine.guest)
-        elif _sound(stage, machine.guest):
+        guest = _machine(stage, name)
+        if _copy_runs(stage, guest):
+            continue
+        dead = guest.power in {PowerState.STOPPED, PowerState.PAUSED}
+        if dead or _is_to_be_stopped(stage, node, guest):
+            yield from _not_fenced(stage, node, guest)
+        elif _sound(stage, guest):
             ours = node.cordoner == "fencer" and (node.recorded or name not in reported)
             kept = "out of service" * node.out_of_service or "cordoned by fencer" * ours
             if kept and (node.out_of_service or node.unschedulable):
@@ -127,6 +131,17 @@ def _left_over(stage: Stage) -> Iterator[str]:
         fenced = request.node in nodes and nodes[request.node].out_of_service
         if request.deleting and request.adopted and not fenced:
             yield f"{request} was taken back, and fencer's finalizer keeps it"
+
+
+def _machine(stage: Stage, name: str) -> Guest:
+    """Return the VM that is a node: where another tool has booted its disk elsewhere, the one that lives."""
+    machines = stage.simulation.machines_of(name)
+    return next((one for one in machines if one.power not in HARMLESS), machines[0])
+
+
+def _copy_runs(stage: Stage, guest: Guest) -> bool:
+    """Whether another VM of the same disk runs, or has memory: no hypervisor tells which one is the node."""
+    return any(copy.power not in HARMLESS for copy in stage.simulation.world.copies_of(guest))
 
 
 def _left_to_others(stage: Stage, name: str) -> bool:
