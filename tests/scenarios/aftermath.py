@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 
 from fencer.core.annotations import BINDING, MARK
+<<<<<<< HEAD
 from fencer.core.identity import HARMLESS
+=======
+from fencer.core.election import DURATION_S
+from fencer.core.fitness import UNABLE_S
+>>>>>>> 368c0914b7e1993c0b55c01468470aceccc3292f
 from fencer.core.model import PowerState
 from fencer.core.policy import Policy, UnresponsiveGuest
 from fencer.core.requests import Strategy
 from fencer.core.times import MOST_APART_S
 from fencer.simulation.faults import FROZEN_S, Fault, What
 from fencer.simulation.guests import Guest
+from fencer.simulation.links import cut_for_ever
 from fencer.simulation.objects import ApiNode
 from fencer.simulation.passages import ARRIVAL_S, COPY_S, SWITCH_S
 from fencer.simulation.scenario import Scenario
@@ -55,6 +62,15 @@ def frozen_s(scenario: Scenario) -> float:
     """Return for how long agents may stand still after the last fault, each in front of its power order."""
     frozen = any(fault.what is What.FREEZE for fault in scenario.script)
     return FROZEN_S * len(scenario.watchers) if frozen else 0.0
+
+
+def handover_s(scenario: Scenario) -> float:
+    """Return how much longer it takes where an agent is cut off for ever, or has left: it may hold a Lease.
+
+    Another agent takes it over once it was not renewed, or once the holder has noticed that it is of no use.
+    """
+    gone = len(cut_for_ever(scenario.script)) + sum(math.isfinite(one.until_s) for one in scenario.watchers)
+    return gone * (DURATION_S + UNABLE_S)
 
 
 def clocks_s(scenario: Scenario) -> float:

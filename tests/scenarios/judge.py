@@ -15,7 +15,15 @@ from fencer.simulation.stage import AgentFactory, Stage
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
-from tests.scenarios.aftermath import bound_s, clocks_s, deaths, frozen_s, starved, told_wrong
+from tests.scenarios.aftermath import (
+    bound_s,
+    clocks_s,
+    deaths,
+    frozen_s,
+    handover_s,
+    starved,
+    told_wrong,
+)
 from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants
 from tests.scenarios.excuses import Still, could_not_be_told
 from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
@@ -100,7 +108,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
     stage = Stage(scenario, agent, seed=seed, strict=True)
     excepted = told_wrong(scenario)
     longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.call_s) + frozen_s(scenario)
-    longest_s += clocks_s(scenario) + LIFT_OVERDUE_S * scenario.shape.unrecorded
+    longest_s += handover_s(scenario) + clocks_s(scenario) + LIFT_OVERDUE_S * scenario.shape.unrecorded
     events: list[StageEvent] = []
     wrong: list[str] = []
     reported: set[str] = set()
