@@ -6,12 +6,9 @@ import math
 from collections.abc import Collection, Iterator
 
 from fencer.core.annotations import BINDING, MARK
-<<<<<<< HEAD
-from fencer.core.identity import HARMLESS
-=======
 from fencer.core.election import DURATION_S
 from fencer.core.fitness import UNABLE_S
->>>>>>> 368c0914b7e1993c0b55c01468470aceccc3292f
+from fencer.core.identity import HARMLESS
 from fencer.core.model import PowerState
 from fencer.core.policy import Policy, UnresponsiveGuest
 from fencer.core.requests import Strategy
