@@ -55,6 +55,12 @@ class StageAgent(Agent):
         command = Command(world, ports.policy, ports.rules, by_hand, words)
         return command.ended(VERBS[verb](command))
 
+    def leave(self, patience_s: float) -> None:
+        """End as ``fencer watch`` does; see `fencer.simulation.crew.Leaving`."""
+        self.finish(patience_s)
+        if isinstance(self._stage_world.election, Campaigns):
+            self._stage_world.election.release()
+
     def tick(self, *args: Any, **options: Any) -> Pass:
         """Make a pass, and show it; see `Agent.tick`."""
         try:

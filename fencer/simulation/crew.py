@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
-from typing import Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from fencer.core.election import Holder, LeaseRecord
 from fencer.core.identity import Rules
@@ -43,6 +43,9 @@ from fencer.simulation.truth import Truth
 
 PATIENCE_S = 2.0
 """How long a look at all endpoints waits for a slow one. A test compares with ``fencer watch``."""
+
+ENDING_S = 10.0
+"""How long an agent that is reloaded waits for what goes on beside its passes. As ``fencer watch`` does."""
 
 MIN_WAIT_S = 0.05
 """Between two passes, however soon the agent wants to come again."""
@@ -151,6 +154,14 @@ class Ticker(Protocol):
         ...
 
 
+class Leaving(Ticker, Protocol):
+    """An agent that ends in order."""
+
+    def leave(self, patience_s: float) -> None:
+        """Let what goes on beside the passes come to its end, for so long; and give the Leases back."""
+        ...
+
+
 class Obeying(Ticker, Protocol):
     """An agent that takes commands, too."""
 
@@ -210,6 +221,10 @@ class Crew:
         self._disk = SimulatedDisk(simulation.clock, simulation.timeline)
         self._states: dict[str, SimulatedState] = {}
         self._observing = {fault.target for fault in scenario.script if fault.what is What.AGENT_ARMED}
+        self._sets: dict[str, tuple[tuple[str, Any], ...]] = {}
+        """Agent → what its configuration says now, where that differs from the scenario's policy."""
+        self._reloads: dict[str, float] = {}
+        """Agents that are to read their configuration again → how long each takes to start."""
         began_s, clock = simulation.timeline.began_s, simulation.clock
         for number, watcher in enumerate(scenario.watchers, 1):
             begin = partial(clock.spawn, partial(self._watch, f"fencer-{number}", watcher))
@@ -224,6 +239,9 @@ class Crew:
     def befall(self, fault: Fault) -> None:
         """Let an agent stand still, or end and begin again, in the midst of what it will be doing by then."""
         process, name, for_s = self._processes.get(fault.target), fault.target, fault.for_s
+        if fault.what is What.AGENT_RELOADED:
+            self._reload(name, fault)
+            return
         if process is None:
             return
         tell, clock = self._simulation.timeline.tell, self._simulation.clock
@@ -255,6 +273,15 @@ class Crew:
         fates = {What.AGENT_FROZEN: freeze, What.AGENT_ARMED: reload}
         process.meets(fates.get(fault.what, kill), fault.steps)
 
+    def _reload(self, name: str, fault: Fault) -> None:
+        """Change an agent's configuration, and have the agent read it: it ends its pass, and starts again."""
+        changed = ", ".join(f"{key}: {value}" for key, value in fault.sets) or "as it was first"
+        text = fault.text or f"{name} is reloaded; its policy: {changed}"
+        self._simulation.timeline.tell("person", None, "agent-reloaded", text)
+        self._sets[name] = fault.sets
+        self._reloads[name] = fault.for_s
+        self._simulation.clock.wake()
+
     def obey(self, fault: Fault) -> None:
         """Let somebody type a command: an agent that remembers nothing, and takes one command."""
 
@@ -280,18 +307,29 @@ class Crew:
             timeline.tell("world", None, "agent-begins", text)
         while timeline.now_s() < watcher.until_s:
             try:
-                self._live(self._agent(self._ports(name, watcher)), watcher)
-                self._processes[name].end()
+                self._live(name, watcher)
+                down_s = self._reloads.get(name, 0.0)
             except Killed:
-                clock.advance(self._down_s[name])
+                down_s = self._down_s[name]
+            if timeline.now_s() < watcher.until_s:
+                clock.advance(down_s)
                 timeline.tell("world", None, "agent-begins", f"{name} begins again")
+            self._reloads.pop(name, None)
 
-    def _live(self, ticker: Ticker, watcher: Watcher) -> None:
+    def _live(self, name: str, watcher: Watcher) -> None:
+        """Make passes until its time is over, or it is to read its configuration again."""
         clock, timeline = self._simulation.clock, self._simulation.timeline
-        while timeline.now_s() < watcher.until_s:
-            clock.wait(self._pass(ticker))
+        ports = self._ports(name, watcher)
+        ticker = self._agent(ports)
+        while timeline.now_s() < watcher.until_s and name not in self._reloads:
+            wait_s = self._pass(ticker, ports.policy.poll_s)
+            if name not in self._reloads:
+                clock.wait(wait_s)
+        if name in self._reloads and hasattr(ticker, "leave"):
+            cast("Leaving", ticker).leave(ENDING_S)
+        self._processes[name].end()
 
-    def _pass(self, ticker: Ticker) -> float:
+    def _pass(self, ticker: Ticker, poll_s: float) -> float:
         """Let an agent make a pass, as its watch loop would. Returns how long to wait for the next."""
         trouble = ""
         try:
@@ -301,7 +339,7 @@ class Crew:
         if trouble != self._trouble:
             self._reporter.said(trouble or "kubernetes: answers again", warning=bool(trouble))
         self._trouble = trouble
-        return self._scenario.policy.poll_s if done is None else max(MIN_WAIT_S, done.recheck_s)
+        return poll_s if done is None else max(MIN_WAIT_S, done.recheck_s)
 
     def _tell_end(self) -> None:
         self._simulation.timeline.tell("world", None, "agent-ends", "the agent that watched so far ends")
@@ -313,7 +351,10 @@ class Crew:
         process = self._processes[name] = Process(simulation.clock)
         self._lives += 1
         holder = str(Holder(name, "simulated", str(self._lives)))
-        watched, hypervisors = self._truth.ports(holder if watches else "", by_hand=not watches)
+        policy = self._policy_of(name if watches else "fencer-1")
+        watched, hypervisors = self._truth.ports(
+            holder if watches else "", policy=policy, by_hand=not watches
+        )
         cluster: object = watched
         if self._scenario.clocks:
             cluster = SkewedCluster(cluster, self._balancer(name))
@@ -331,7 +372,7 @@ class Crew:
             asker,
             simulation.clock,
             reporter,
-            self._policy_of(name),
+            policy,
             Rules(admitted={calls.get(name, name): rule for name, rule in admitted.items()}),
             {(calls.get(name, name), host): port for (name, host), port in simulation.witnesses.items()},
             self._disk if What.DISK_HANGS in {fault.what for fault in self._scenario.script} else None,
@@ -349,7 +390,7 @@ class Crew:
         return own if watches else ReadState(own)
 
     def _policy_of(self, name: str) -> Policy:
-        policy = self._scenario.policy
+        policy = replace(self._scenario.policy, **dict(self._sets.get(name, ())))
         return replace(policy, mode=Mode.OBSERVE) if name in self._observing else policy
 
     def _leases_of(self, name: str, process: Process) -> LeaseStore:

@@ -15,11 +15,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import cast
 
 from fencer.core.maintenance import window_for
 from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState
-from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
+from fencer.core.policy import (
+    AfterStop,
+    Mode,
+    PausedGuest,
+    Policy,
+    Remediation,
+    ResumedGuest,
+    SavedGuest,
+    UnresponsiveGuest,
+)
 from fencer.core.requests import Progress, Request, Strategy
 from fencer.core.times import Moment
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
@@ -27,9 +37,6 @@ from fencer.simulation.assembly import Simulation
 from fencer.simulation.datacenter import ALIVE
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
-
-ON_ITS_WAY_S = 10.0
-"""How old an answer may be to be acted upon: the deadline of a call, which is how old a reading may be."""
 
 CALLS_ON_THEIR_WAY = 3
 """So many calls to a slow API may lie between what was read and what it led to."""
@@ -49,11 +56,15 @@ WHOLE_SECONDS_S = 2.0
 CALLS_OF_A_LIFT = 4
 """So many answers lie between the look that a cordon is dated by, and its write."""
 
-SHOWS_ITSELF_S = 30.0
-"""So long after it runs again, memory from before shows itself: by its kubelet's status at the latest."""
+LOOKS_UNTIL_SHOWN = 3
+"""So many looks of a kubelet at its status after it runs again, memory from before shows itself."""
 
 YOUNG_S = 3600.0
 """A fence counts against the brake for an hour."""
+
+
+_LIVES = frozenset({PowerState.RUNNING, PowerState.SAVED})
+"""In these states a guest has memory that may write, whatever the policy."""
 
 
 class Breach(AssertionError):
@@ -65,7 +76,7 @@ class Truth:
 
     Args:
         simulation: The world.
-        policy: What the operator has set: whether a paused guest counts as gone, and where the brake is.
+        policy: What the operator has set, for agents of which nothing else is known.
         strict: A breach raises; otherwise it is told and counted.
     """
 
@@ -75,14 +86,14 @@ class Truth:
         """Memory was brought back while the taint was on its way, and so nobody could know."""
         self._simulation = simulation
         self._strict = strict
-        self._alive = {PowerState.RUNNING, PowerState.SAVED} | (
-            set() if policy.paused_guest is PausedGuest.TRUST else {PowerState.PAUSED}
-        )
-        half = max(1, len(simulation.api.nodes) // 2)
-        self._limit = half if policy.max_fenced is None else policy.max_fenced
         self._policy = policy
-        self._silent_s = policy.lease_silent_s or LEASE_DURATION_S
-        self._acting = False
+        """Of the agent that acts now."""
+        self._trusted = policy.paused_guest is PausedGuest.TRUST
+        """Some agent takes a paused guest for gone."""
+        self._taken_for_gone: set[str] = set()
+        """Guests that were fenced while they were paused."""
+        self._at_first = len(simulation.api.nodes)
+        self._acting = self._observes = False
         self._looks: Mapping[str, float] = {}
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
@@ -128,14 +139,19 @@ class Truth:
         guests = (guest for guest in self._simulation.world.guests.values() if guest.node == node)
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
-    def ports(self, holder: str, *, by_hand: bool = False) -> tuple[Cluster, dict[str, Hypervisor]]:
+    def ports(
+        self, holder: str, *, policy: Policy | None = None, by_hand: bool = False
+    ) -> tuple[Cluster, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest.
 
         Args:
             holder: Who it is on a Lease; empty: a person's command, which needs none.
+            policy: How it is set; None: as all are.
             by_hand: It is a person's command, and may start whatever they like.
         """
-        looks: dict[str, float] = {}
+        actor = _Actor(policy or self._policy, by_hand, {})
+        self._trusted |= actor.policy.paused_guest is PausedGuest.TRUST
+        looks = actor.looks
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
 
         def looked(guest: GuestRef) -> None:
@@ -144,6 +160,8 @@ class Truth:
         def started(ref: GuestRef) -> None:
             if by_hand:
                 return
+            if actor.policy.after_stop is not AfterStop.START:
+                self._breach(ref.name, "its guest is started, which `after_stop` does not want")
             for guest in self._simulation.world.guests.values():
                 if guest.ref.key == ref.key and self._cuts.get(guest.name) != guest.starts - 1:
                     self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
@@ -157,19 +175,43 @@ class Truth:
                 )
 
         watched = {
-            name: _WatchedHypervisor(port, looked, started, orders) for name, port in hypervisors.items()
+            name: _WatchedHypervisor(self, actor, port, looked, started, orders)
+            for name, port in hypervisors.items()
         }
-        cluster = _WatchedCluster(self, looks, self._simulation.cluster)
+        cluster = _WatchedCluster(self, actor, self._simulation.cluster)
         return cast("Cluster", cluster), cast("dict[str, Hypervisor]", watched)
 
     @contextmanager
-    def acting(self, looks: Mapping[str, float]) -> Iterator[None]:
-        """What changes now is the doing of an agent, which last looked at each guest then."""
-        self._acting, self._looks = True, looks
+    def acting(self, actor: _Actor) -> Iterator[None]:
+        """What changes now is the doing of this agent."""
+        self._acting, self._looks = True, actor.looks
+        try:
+            with self.ordering(actor):
+                yield
+        finally:
+            self._acting = False
+
+    @contextmanager
+    def ordering(self, actor: _Actor) -> Iterator[None]:
+        """Judge by the policy of this agent, which gives an order or changes something now."""
+        before = self._policy, self._observes
+        self._policy = actor.policy
+        self._observes = actor.policy.mode is Mode.OBSERVE and not actor.by_hand
         try:
             yield
         finally:
-            self._acting = False
+            self._policy, self._observes = before
+
+    @property
+    def _answer_s(self) -> float:
+        """How old an answer may be to be acted upon."""
+        return self._policy.evidence_max_age_s
+
+    @property
+    def _alive(self) -> frozenset[PowerState]:
+        """In which states a guest lives, as the operator has it who set the agent that acts now."""
+        trusts = self._policy.paused_guest is PausedGuest.TRUST
+        return _LIVES if trusts else _LIVES | {PowerState.PAUSED}
 
     def cleared(self, pod: PodView) -> None:
         """Take note of a pod that is about to be cleared."""
@@ -204,21 +246,49 @@ class Truth:
             if self._policy.resumed_guest is not ResumedGuest.STOP:
                 self._breach(guest.node, "its guest is stopped under its fence, which nobody asked for")
             return
-        paused_s = now_s - self._paused_since_s.get(guest.name, -math.inf)
-        if guest.power is PowerState.PAUSED and paused_s < self._policy.paused_for_s:
-            self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
+        if guest.power is PowerState.PAUSED:
+            self._hold_against_pause(guest)
         known_s = now_s - max(self._runs_since_s.get(guest.name, -math.inf), node.ready_since_s)
-        if guest.power is not PowerState.RUNNING or known_s < ON_ITS_WAY_S:
+        if guest.power is not PowerState.RUNNING or known_s < self._answer_s:
             return
         if self._simulation.heard(guest):
             self._breach(guest.node, "its guest is stopped, which runs and is heard")
-        elif now_s - node.renewed_s < self._policy.unresponsive_after_s - ON_ITS_WAY_S:
+        elif now_s - node.renewed_s < self._policy.unresponsive_after_s - self._answer_s:
             self._breach(guest.node, "its guest is stopped, which runs and was heard lately")
         else:
             self._hold_against_policy(guest)
 
+    def _hold_against_pause(self, guest: Guest) -> None:
+        """A guest that is paused is stopped where the operator wants that, once it is for long enough."""
+        if self._policy.paused_guest is not PausedGuest.STOP:
+            self._breach(guest.node, "its guest is stopped, which is paused, and nobody asked for that")
+        paused_s = self._simulation.clock.now_s() - self._paused_since_s.get(guest.name, -math.inf)
+        if paused_s < self._policy.paused_for_s:
+            self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
+
+    def discards(self, ref: GuestRef) -> Guest:
+        """Take note of a guest whose saved memory is about to be thrown away. Returns that guest."""
+        guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
+        if self._policy.saved_guest is not SavedGuest.DISCARD:
+            self._breach(guest.node, "its saved memory is thrown away, and nobody asked for that")
+        self._hold_against_hands_off(guest.node, "its saved memory is thrown away", begun=False)
+        self._hold_against_others(guest.node, "its saved memory is thrown away", begun=False)
+        return guest
+
+    def discarded(self, guest: Guest) -> None:
+        """Take note that it is thrown away."""
+        self._hold_against_window(guest)
+
+    def ordered(self, ref: GuestRef) -> None:
+        """Take note of an order about a guest's power."""
+        if self._observes:
+            self._breach(ref.name, "an agent that only observes gives an order about its guest")
+
     def _changed(self, obj: ApiObject) -> None:
         """Judge what has become of an object, if an agent has done that."""
+        if self._acting and self._observes:
+            name = obj.name if isinstance(obj, ApiNode) else obj.node or ""
+            self._breach(name, "it is changed by an agent that only observes")
         if isinstance(obj, ApiNode):
             was, now = self._nodes.get(obj.name), _Seen(obj)
             self._nodes[obj.name] = now
@@ -245,6 +315,7 @@ class Truth:
             )
             self._fenced.add(name)
             self._given_away(name, "tainted")
+            self._note_trusted(name)
             guests = [one for one in self._simulation.world.guests.values() if one.node == name]
             self._record[name] = self._held_by(name)
             self.memory_back_s.pop(name, None)
@@ -261,12 +332,31 @@ class Truth:
                 self._lifted_s[name] = self._simulation.clock.now_s()
             self._hold_against_hands_off(name, "its fence is lifted", begun=True)
             fenced_s = self._ours.pop(name)
+            self._forget_trusted(name)
             self._hold_against_old_memory(name, fenced_s)
             self._hold_against_death(name, fenced_s)
         if was.cordoned and not now.cordoned and was.cordoner == "fencer":
             self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
+
+    def _note_trusted(self, name: str) -> None:
+        """A paused guest was taken for gone, as the operator has it: if it is resumed, that is old memory."""
+        if self._policy.paused_guest is not PausedGuest.TRUST:
+            return
+        for guest in self._simulation.world.guests.values():
+            if guest.node == name and guest.power is PowerState.PAUSED:
+                guest.revenant = True
+                self._taken_for_gone.add(guest.name)
+
+    def _forget_trusted(self, name: str) -> None:
+        """A fence is undone before anything was given away: nothing of that guest is old."""
+        if self._record.get(name, frozenset()) - self._held_by(name):
+            return
+        for guest in self._simulation.world.guests.values():
+            if guest.node == name and guest.name in self._taken_for_gone:
+                guest.revenant = False
+                self._taken_for_gone.discard(guest.name)
 
     def _hold_against_death(self, name: str, fenced_s: float) -> None:
         """No fence is lifted whose guest was off when it was fenced, and has not run since."""
@@ -285,7 +375,7 @@ class Truth:
     @property
     def _on_its_way_s(self) -> float:
         """How old a word of a person or controller may be: it is read, a slot reserved, the taint set."""
-        return ON_ITS_WAY_S + CALLS_ON_THEIR_WAY * self._simulation.shape.call_s
+        return self._answer_s + CALLS_ON_THEIR_WAY * self._simulation.shape.call_s
 
     def _hold_against_hands_off(self, name: str, how: str, *, begun: bool) -> None:
         """While people keep fencer's hands off, nothing is done; and in a window nothing is begun."""
@@ -319,8 +409,9 @@ class Truth:
         ]
         hosts = {host for node in young if (host := self._died_with.get(node))}
         used = len(hosts) + sum(not self._died_with.get(node) for node in young)
-        if used > self._limit:
-            self._breach(name, f"the brake is at {self._limit}, and this is fence {used}")
+        limit = self._policy.brake_at(self._at_first)
+        if used > limit:
+            self._breach(name, f"the brake is at {limit}, and this is fence {used}")
         all_hosts = {machine.guest.host for machine in machines.values()} | hosts
         if len(hosts) > self._policy.brake_at_hosts(len(all_hosts)):
             self._breach(name, f"{len(hosts)} of {len(all_hosts)} hosts have died by these fences")
@@ -342,7 +433,8 @@ class Truth:
     def _hold_against_old_memory(self, name: str, fenced_s: float) -> None:
         """No fence is lifted while memory from before it runs and is heard, if anything was given away."""
         lost = self._record.get(name, frozenset()) - self._held_by(name)
-        known_s = self._simulation.clock.now_s() - SHOWS_ITSELF_S
+        shows_s = LOOKS_UNTIL_SHOWN * self._simulation.kubelet_of(name).renew_s
+        known_s = self._simulation.clock.now_s() - shows_s
         for guest in self._simulation.world.guests.values():
             old = guest.node == name and guest.boot_id in self._boots.get(name, ())
             since_s = max(self._runs_since_s.get(guest.name, math.inf), fenced_s)
@@ -376,18 +468,22 @@ class Truth:
         """While nobody at all is heard, the path to the nodes is the suspect, and nobody is fenced."""
         heard_s = max(node.renewed_s for node in self._simulation.api.nodes.values())
         silent_s = self._simulation.clock.now_s() - heard_s
-        if silent_s > self._silent_s + HEARD_LATE_S:
+        limit_s = self._policy.lease_silent_s or LEASE_DURATION_S
+        if silent_s > limit_s + HEARD_LATE_S:
             self._breach(name, f"tainted, and no node at all was heard for {silent_s:.0f} s")
 
     def _hold_against_policy(self, guest: Guest) -> None:
         """A guest that runs is stopped where the operator wants that, or where somebody asks for it."""
         request = self._simulation.requests.about(guest.node)
-        asked = request is not None and request.strategy is Strategy.STOP
+        heard = self._policy.remediation is Remediation.STOP
+        asked = heard and request is not None and request.strategy is Strategy.STOP
         if self._policy.unresponsive_guest is not UnresponsiveGuest.STOP and not asked:
             self._breach(guest.node, "its guest is stopped, which runs, and nobody asked for that")
 
     def _hold_against_others(self, name: str, how: str, *, begun: bool) -> None:
         """Nothing is done for whoever gave it up, and nothing is begun where others work unasked."""
+        if self._policy.remediation is Remediation.IGNORE:
+            return
         requests, now_s = self._simulation.requests, self._simulation.clock.now_s()
         given_up_s, reserved_s = requests.given_up_s.get(name), requests.reserved_s.get(name)
         if given_up_s is not None and reserved_s is not None and now_s - given_up_s > self._on_its_way_s:
@@ -402,12 +498,12 @@ class Truth:
         if progress.succeeded and request.node not in self._fenced:
             self._breach(request.node, "whoever asked is told that it is done, and it never was fenced")
         fenced_s = self._ours.get(request.node, math.inf) if node is not None else math.inf
-        stands = self._simulation.clock.now_s() - fenced_s > ON_ITS_WAY_S
+        stands = self._simulation.clock.now_s() - fenced_s > self._answer_s
         if progress.succeeded is False and stands and not request.given_up:
             self._breach(request.node, "whoever asked is told no, and it is fenced")
 
     def _note_power(self, guest: Guest) -> None:
-        alive = guest.power in self._alive
+        alive = guest.power in (_LIVES if self._trusted else _LIVES | {PowerState.PAUSED})
         if guest.power is PowerState.RUNNING and self._runs.get(guest.name, 1) != guest.starts:
             self._runs[guest.name] = guest.starts
             self.starts_s.setdefault(guest.node, []).append(self._simulation.timeline.now_s())
@@ -441,7 +537,7 @@ class Truth:
         return not booted or self._simulation.holds_pods(guest)
 
     def _given_away(self, node: str, how: str) -> None:
-        oldest_s = self._simulation.clock.now_s() - ON_ITS_WAY_S
+        oldest_s = self._simulation.clock.now_s() - self._answer_s
         for guest in self._living(node):
             brought_back = not guest.cold or guest.power is not PowerState.RUNNING
             looked_s = self._looks.get(guest.name, -math.inf)
@@ -475,16 +571,34 @@ class _Seen:
         self.cordoned, self.cordoner = node.unschedulable, node.cordoner
 
 
+@dataclass(frozen=True, slots=True)
+class _Actor:
+    """One life of an agent, or a command.
+
+    Attributes:
+        policy: How it is set.
+        by_hand: A person typed it.
+        looks: When it last looked at each guest.
+    """
+
+    policy: Policy
+    by_hand: bool
+    looks: dict[str, float]
+
+
 class _WatchedHypervisor:
     """A hypervisor's port, and when it was asked for a guest, or to start one."""
 
     def __init__(
         self,
+        truth: Truth,
+        actor: _Actor,
         port: Hypervisor,
         looked: Callable[[GuestRef], None],
         started: Callable[[GuestRef], None],
         orders: Callable[[GuestRef], None],
     ) -> None:
+        self._truth, self._actor = truth, actor
         self._port, self._looked, self._started, self._orders = port, looked, started, orders
 
     def __getattr__(self, name: str) -> object:
@@ -495,24 +609,33 @@ class _WatchedHypervisor:
         return self._port.read(guest)
 
     def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        self._orders(guest)
-        self._port.start(guest, incarnation, not_after)
-        self._started(guest)
+        with self._ordering(guest):
+            self._port.start(guest, incarnation, not_after)
+            self._started(guest)
 
     def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        self._orders(guest)
-        self._port.stop(guest, incarnation, not_after)
+        with self._ordering(guest):
+            self._port.stop(guest, incarnation, not_after)
 
     def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        with self._ordering(guest):
+            found = self._truth.discards(guest)
+            self._port.discard(guest, incarnation, not_after)
+            self._truth.discarded(found)
+
+    @contextmanager
+    def _ordering(self, guest: GuestRef) -> Iterator[None]:
         self._orders(guest)
-        self._port.discard(guest, incarnation, not_after)
+        with self._truth.ordering(self._actor):
+            self._truth.ordered(guest)
+            yield
 
 
 class _WatchedCluster:
     """The cluster's port, and what is given away by it."""
 
-    def __init__(self, truth: Truth, looks: Mapping[str, float], cluster: Cluster) -> None:
-        self._truth, self._looks, self._cluster = truth, looks, cluster
+    def __init__(self, truth: Truth, actor: _Actor, cluster: Cluster) -> None:
+        self._truth, self._actor, self._cluster = truth, actor, cluster
 
     def __getattr__(self, name: str) -> object:
         call = getattr(self._cluster, name)
@@ -520,12 +643,12 @@ class _WatchedCluster:
             return call
 
         def watched(*args: object, **options: object) -> object:
-            with self._truth.acting(self._looks):
+            with self._truth.acting(self._actor):
                 return call(*args, **options)
 
         return watched
 
     def clear(self, pod: PodView, why: str) -> Cleared:
-        with self._truth.acting(self._looks):
+        with self._truth.acting(self._actor):
             self._truth.cleared(pod)
             return self._cluster.clear(pod, why)

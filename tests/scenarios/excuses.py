@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TypeAlias
 
+from fencer.core.policy import Policy
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.deceptions import gives_away_s
 from fencer.simulation.faults import LATE_S, Fault, What
+from fencer.simulation.kubelet import KubeletTiming
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import Stage
-from fencer.simulation.truth import ON_ITS_WAY_S
 from tests.scenarios.aftermath import CALLS
 
 Still: TypeAlias = tuple[float, float]
 """From when to when an agent stood still, in seconds of the story."""
+
+USUAL_RENEW_S = KubeletTiming().renew_s
+RENEWALS_AWAY = 2.5
+"""So many renewals, at most, give a lie away; `gives_away_s` counts with usual kubelets."""
 
 PAUSES = frozenset({What.PAUSE, What.IO_ERROR})
 
@@ -43,6 +49,23 @@ def could_not_be_told(
         wrong: What is wrong, a sentence.
         stood: When agents stood still.
     """
+    return any(
+        _untold(stage, replace(scenario, policy=policy), heard, wrong, stood)
+        for policy in policies_in(scenario)
+    )
+
+
+def policies_in(scenario: Scenario) -> Iterator[Policy]:
+    """Yield how agents are set, at first and after each reload."""
+    yield scenario.policy
+    reloads = (fault for fault in scenario.script if fault.what is What.AGENT_RELOADED)
+    yield from (replace(scenario.policy, **dict(fault.sets)) for fault in reloads)
+
+
+def _untold(
+    stage: Stage, scenario: Scenario, heard: Mapping[str, datetime], wrong: str, stood: Sequence[Still]
+) -> bool:
+    """See `could_not_be_told`: whether an agent could not, that is set as the scenario says."""
     if _ran_unseen(stage, scenario, wrong, stood) or _cordoned_between_looks(scenario, wrong):
         return True
     shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
@@ -52,14 +75,18 @@ def could_not_be_told(
     first_look_s, last_look_s = (
         (scenario.policy.poll_s + looks_s, 1.0 + looks_s)
         if not scenario.policy.lease_silent_s
-        else (gives_away_s(shape), 0.0)
+        else (gives_away_s(shape) + RENEWALS_AWAY * (scenario.renew_s - USUAL_RENEW_S), 0.0)
     )
     for fault in scenario.script:
         lied_about = {
             What.LIE_STOPPED: (fault.target,),
             What.ALL_STOPPED: tuple(name for name in shape.nodes if shape.endpoint_of(name) == fault.target),
         }.get(fault.what, ())
-        if not lied_about or fault.at_s > now_s or _told_true_s(scenario, fault) < now_s - ON_ITS_WAY_S:
+        if (
+            not lied_about
+            or fault.at_s > now_s
+            or _told_true_s(scenario, fault) < now_s - scenario.policy.evidence_max_age_s
+        ):
             continue
         lasted_s = min(now_s, _told_true_s(scenario, fault)) - _first_told_s(
             scenario, fault, scenario.policy.poll_s + looks_s, stood

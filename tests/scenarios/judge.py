@@ -23,13 +23,13 @@ from fencer.simulation.stage import AgentFactory, Stage, StagePorts, Ticker
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
-from tests.scenarios.aftermath import bound_s, clocks_s, deaths, frozen_s, starved, told_wrong
+from tests.scenarios.aftermath import longest_s, starved, told_wrong
 from tests.scenarios.excuses import Still, could_not_be_told
 from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
 from tests.scenarios.recipes import RECIPES, real_agent
 
-ALARMED_WITHIN_S = 60.0
-"""Old memory is told in so many seconds, unless nobody answers: a late answer and two renewals."""
+ALARMED_WITHIN_S = 40.0
+"""Old memory is told in so many seconds, and two renewals, unless nobody answers: a late answer."""
 
 BEGINS = frozenset({What.START, What.RESUME, What.RESTORE, What.REVERT, What.REBOOT})
 """What may begin another run of a guest."""
@@ -144,14 +144,13 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
 
     stage = Stage(scenario, noted, seed=seed, strict=True)
     excepted = told_wrong(scenario)
-    longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.call_s) + frozen_s(scenario)
-    longest_s += clocks_s(scenario) + LIFT_OVERDUE_S * scenario.shape.unrecorded
+    bound_s = longest_s(scenario) + LIFT_OVERDUE_S * scenario.shape.unrecorded
     events: list[StageEvent] = []
     wrong: list[str] = []
     reported: set[str] = set()
     back: tuple[str, float] | None = None
     try:
-        for event in stage.play(lambda: not any(starved(stage, excepted, reported)), longest_s):
+        for event in stage.play(lambda: not any(starved(stage, excepted, reported)), bound_s):
             events.append(event)
             if event.data.get("reason") == Reason.CORDON_UNRECORDED and event.node is not None:
                 reported.add(event.node)
@@ -167,7 +166,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         wrong.extend(false_alarms(stage, events))
         wrong.extend(_wrong_about_loops(stage, events))
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
-            wrong.extend(_unheard_alarms(events, back))
+            wrong.extend(_unheard_alarms(events, back, ALARMED_WITHIN_S + 2 * scenario.renew_s))
         wrong.extend(starved(stage, excepted, reported))
     events.extend(stage.simulation.timeline.take())
     summary = stage.summary()
@@ -291,7 +290,9 @@ def _runs_alone(stage: Stage, guest: Guest) -> bool:
     return sum(one.uuid == guest.uuid and one.writes for one in guests) == 1
 
 
-def _unheard_alarms(events: list[StageEvent], back: tuple[str, float] | None) -> Iterator[str]:
+def _unheard_alarms(
+    events: list[StageEvent], back: tuple[str, float] | None, within_s: float
+) -> Iterator[str]:
     """Old memory writes beside new owners, and nobody was told since it runs; or its fence was lifted."""
     if back is None:
         return
@@ -303,7 +304,7 @@ def _unheard_alarms(events: list[StageEvent], back: tuple[str, float] | None) ->
         default=back_s,
     )
     alarms = [event.t_s for event in events if event.data.get("action") == "Alarm"]
-    if not any(began_s <= alarm_s <= back_s + ALARMED_WITHIN_S for alarm_s in alarms):
+    if not any(began_s <= alarm_s <= back_s + within_s for alarm_s in alarms):
         yield "old memory came back, and there was no alarm"
     ends = {"reboot", "StopGuest"}
     ended = (event for event in events if {event.data["what"], event.data.get("action")} & ends)
