@@ -151,7 +151,7 @@ class Scenario:
 
     @property
     def return_s(self) -> float:
-        """How long a VM takes at most from its start until its kubelet has reported it and listed its pods."""
+        """How long after a VM's start its kubelet has reported it, and listed its pods, at most."""
         kubelets = (self.kubelets, *self.kubelets_of.values())
         return max(one.boot_s + max(one.late_s, one.status_s[1]) + one.relist_s for one in kubelets)
 

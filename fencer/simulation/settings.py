@@ -78,8 +78,6 @@ GRACE_S = (20.0, 40.0, 50.0, 120.0)
 """node-monitor-grace-period: of old clusters, before 1.32, since then, and of the patient."""
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Auckland")
-DAYS_END_MIN = 24 * 60
-"""Minutes of a day."""
 STORY_MIN = 20
 """A window that opens within so many minutes closes within a story; see `closes_s`."""
 
@@ -161,10 +159,11 @@ def _kubelet(chance: Random) -> KubeletTiming:
 def _with_leases(world: Scenario) -> Scenario:
     """Set fencer as its configuration says: a period is a quarter of the lease, and so many are silence."""
     policy, slower = world.policy, world.renew_s / world.policy.lease_period_s
-    leases = {"lease_period_s": world.renew_s, "lease_silent_s": policy.lease_silent_s * slower}
     grace_s = max(world.controllers.grace_s, MISSED * world.renew_s)
     world = replace(world, controllers=replace(world.controllers, grace_s=grace_s))
-    return replace(world, policy=fitted(replace(policy, **leases), world))
+    silent_s = policy.lease_silent_s * slower
+    policy = replace(policy, lease_period_s=world.renew_s, lease_silent_s=silent_s)
+    return replace(world, policy=fitted(policy, world))
 
 
 def control_plane(chance: Random, world: Scenario) -> Scenario:

@@ -90,8 +90,8 @@ class Truth:
         """Of the agent that acts now."""
         self._trusted = policy.paused_guest is PausedGuest.TRUST
         """Some agent takes a paused guest for gone."""
-        self._taken_for_gone: set[str] = set()
-        """Guests that were fenced while they were paused."""
+        self.taken_for_gone: set[str] = set()
+        """Guests that were fenced while they were paused, as the operator has it (``paused_guest: trust``)."""
         self._at_first = len(simulation.api.nodes)
         self._acting = self._observes = False
         self._looks: Mapping[str, float] = {}
@@ -332,7 +332,6 @@ class Truth:
                 self._lifted_s[name] = self._simulation.clock.now_s()
             self._hold_against_hands_off(name, "its fence is lifted", begun=True)
             fenced_s = self._ours.pop(name)
-            self._forget_trusted(name)
             self._hold_against_old_memory(name, fenced_s)
             self._hold_against_death(name, fenced_s)
         if was.cordoned and not now.cordoned and was.cordoner == "fencer":
@@ -341,22 +340,10 @@ class Truth:
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
 
     def _note_trusted(self, name: str) -> None:
-        """A paused guest was taken for gone, as the operator has it: if it is resumed, that is old memory."""
-        if self._policy.paused_guest is not PausedGuest.TRUST:
-            return
-        for guest in self._simulation.world.guests.values():
-            if guest.node == name and guest.power is PowerState.PAUSED:
-                guest.revenant = True
-                self._taken_for_gone.add(guest.name)
-
-    def _forget_trusted(self, name: str) -> None:
-        """A fence is undone before anything was given away: nothing of that guest is old."""
-        if self._record.get(name, frozenset()) - self._held_by(name):
-            return
-        for guest in self._simulation.world.guests.values():
-            if guest.node == name and guest.name in self._taken_for_gone:
-                guest.revenant = False
-                self._taken_for_gone.discard(guest.name)
+        """A paused guest was taken for gone, as the operator has it."""
+        if self._policy.paused_guest is PausedGuest.TRUST:
+            paused = (one for one in self._simulation.world.guests.values() if one.power is PowerState.PAUSED)
+            self.taken_for_gone |= {guest.name for guest in paused if guest.node == name}
 
     def _hold_against_death(self, name: str, fenced_s: float) -> None:
         """No fence is lifted whose guest was off when it was fenced, and has not run since."""
