@@ -91,7 +91,7 @@ class Truth:
         self._trusted = policy.paused_guest is PausedGuest.TRUST
         """Some agent takes a paused guest for gone."""
         self.taken_for_gone: set[str] = set()
-        """Guests that were fenced while they were paused, as the operator has it (``paused_guest: trust``)."""
+        """Guests that were fenced while they were paused, by ``paused_guest: trust``."""
         self._at_first = len(simulation.api.nodes)
         self._acting = self._observes = False
         self._looks: Mapping[str, float] = {}
@@ -160,11 +160,13 @@ class Truth:
         def started(ref: GuestRef) -> None:
             if by_hand:
                 return
-            if actor.policy.after_stop is not AfterStop.START:
-                self._breach(ref.name, "its guest is started, which `after_stop` does not want")
             for guest in self._simulation.world.guests.values():
-                if guest.ref.key == ref.key and self._cuts.get(guest.name) != guest.starts - 1:
+                if guest.ref.key != ref.key:
+                    continue
+                if self._cuts.get(guest.name) != guest.starts - 1:
                     self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
+                if actor.policy.after_stop is not AfterStop.START:
+                    self._breach(guest.node, "its guest is started, and nobody asked for that")
 
         def orders(ref: GuestRef) -> None:
             held_by = self._simulation.leases.read_lease(self._simulation.lease_of(ref.endpoint)).holder

@@ -49,10 +49,18 @@ def could_not_be_told(
         wrong: What is wrong, a sentence.
         stood: When agents stood still.
     """
+    if _was_accepted(stage, wrong):
+        return True
     return any(
         _untold(stage, replace(scenario, policy=policy), heard, wrong, stood)
         for policy in policies_in(scenario)
     )
+
+
+def _was_accepted(stage: Stage, wrong: str) -> bool:
+    """Whether two write because a guest was resumed that the operator took for gone: `paused_guest: trust`."""
+    names = (f" in {name} " for name in stage.truth.taken_for_gone)
+    return "is mounted and being written" in wrong and any(name in wrong for name in names)
 
 
 def policies_in(scenario: Scenario) -> Iterator[Policy]:

@@ -205,8 +205,8 @@ def _stood_still(events: list[StageEvent]) -> list[Still]:
 
 
 def _hazards(stage: Stage) -> Iterator[str]:
-    """A volume was given away while a frozen guest held it."""
-    if stage.simulation.world.resumable_hazards:
+    """A volume was given away while a frozen guest held it, and no operator has accepted that."""
+    if stage.simulation.world.resumable_hazards and not stage.truth.taken_for_gone:
         yield "a volume was given away that a paused or saved guest has mounted"
 
 
