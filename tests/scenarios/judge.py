@@ -36,6 +36,10 @@ BEGINS = frozenset({What.START, What.RESUME, What.RESTORE, What.REVERT, What.REB
 
 
 IN_A_LOOP = re.compile("crash loop")
+LOOKS_A_RUN = 2
+"""A run that is as short as so many polls and calls may be over before any agent has read it."""
+FORGET = frozenset({What.AGENT_KILLED, What.AGENT_FROZEN, What.AGENT_RELOADED})
+"""What may have an agent count starts from the first again, or miss one."""
 SLACK_S = 30.0
 """So much later than it was a start may be seen: a close look, a late answer."""
 BOOT_S = 120.0
@@ -252,11 +256,17 @@ def _counts(stage: Stage, node: str) -> bool:
         min((at_s for at_s in starts if at_s > death_s), default=death_s) - death_s for death_s in deaths
     ]
     quick = max(off_s, default=0.0) < STAYS_OFF_S - SLACK_S
-    hit = {fault.target for fault in script if fault.what in {What.AGENT_KILLED, What.AGENT_FROZEN}}
+    lives_s = [
+        min((at_s for at_s in deaths if at_s > start_s), default=math.inf) - start_s for start_s in starts
+    ]
+    long = min(lives_s, default=math.inf) > LOOKS_A_RUN * (
+        stage.scenario.policy.poll_s + stage.scenario.shape.call_s
+    )
+    hit = {fault.target for fault in script if fault.what in FORGET}
     watchers = enumerate(stage.scenario.watchers, 1)
     watched = any(not one.from_s and not one.knows and f"fencer-{at}" not in hit for at, one in watchers)
     seen = not BLINDS & {fault.what for fault in script} and {fault.what for fault in its} <= CALM
-    return quick and watched and seen
+    return quick and long and watched and seen
 
 
 def _revenants(stage: Stage) -> list[str]:
