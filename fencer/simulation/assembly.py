@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from random import Random
 
 from fencer.core.election import CLUSTER_LEASE, lease_name
 from fencer.core.identity import Admission, Rules
-from fencer.simulation.asker import InlineAsker, Process
+from fencer.core.model import PowerState
+from fencer.simulation.asker import InlineAsker
 from fencer.simulation.clock import VirtualClock
 from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.controllers import Timing
 from fencer.simulation.controlplane import ControlPlane
 from fencer.simulation.datacenter import Datacenter
-from fencer.simulation.guests import Guest
+from fencer.simulation.guests import NO_ENDPOINT, Guest
 from fencer.simulation.hosts import SimulatedPower
 from fencer.simulation.hypervisor import SimulatedHypervisor
-from fencer.simulation.kubelet import KubeletMemory, KubeletTiming
+from fencer.simulation.kubelet import Kubelet, KubeletMemory, KubeletTiming
 from fencer.simulation.leases import SimulatedLeases
 from fencer.simulation.nodes import SimulatedNode
 from fencer.simulation.objects import Api, ApiNode, ApiObject
@@ -142,7 +142,7 @@ class Simulation:
         self.witnesses = {
             (shape.endpoint, host): SimulatedPower(host, self.world) for host in shape.hosts if shape.watched
         }
-        self.asker = InlineAsker(self.clock, self._delay_s)
+        self.asker = InlineAsker(self.clock, self.delay_s)
         self.nodes: dict[str, SimulatedNode] = {}
         """Node → the machine that is that node, the newest one where it was replaced."""
         self._machines: dict[str, SimulatedNode] = {}
@@ -168,19 +168,27 @@ class Simulation:
         """Return the power witness of a host."""
         return self.witnesses[self.shape.endpoint, host]
 
-    def asker_of(self, process: Process, chance: Random | None) -> InlineAsker:
-        """Return the `Asker` of one process, like that of all (`asker`).
-
-        Args:
-            process: Of an agent.
-            chance: Decides when within its delay a call takes effect; None: at its beginning.
-        """
-        return InlineAsker(self.clock, self._delay_s, process, chance)
+    def delay_s(self, endpoint: str) -> float:
+        """Return how long an answer takes now: of an endpoint, a witness, a disk, or else the API server."""
+        name, _, host = endpoint.partition("/")
+        if (name, host) in self.witnesses:
+            return self.witnesses[name, host].trouble.delay_s
+        if endpoint == DISK:
+            return DISK_S
+        hypervisor, usual_s = self.hypervisors.get(name), self.shape.answer_s
+        if hypervisor is None:
+            return max(API_DELAY_S if usual_s is None else usual_s, self.shape.api_s)
+        return max(hypervisor.trouble.delay_s, usual_s or 0.0)
 
     def holds_pods(self, guest: Guest) -> bool:
         """Whether a guest's kubelet has started any pod since the guest booted."""
         machine = self._machines.get(guest.name)
         return machine is not None and machine.kubelet.holds_pods
+
+    def kubelet_of(self, guest: Guest) -> Kubelet | None:
+        """Return a VM's kubelet; None: it has none."""
+        machine = self._machines.get(guest.name)
+        return None if machine is None else machine.kubelet
 
     def stir(self, guest: Guest) -> None:
         """Tick the kubelet of a guest to which something has happened, if it has one."""
@@ -190,10 +198,10 @@ class Simulation:
     def heard(self, guest: Guest) -> bool:
         """Whether a guest's kubelet works, and was heard a moment ago."""
         node = self.api.nodes.get(guest.node)
-        heard_s = self.kubelet_of(guest.node).renew_s + LATER_S
+        heard_s = self.timing_of(guest.node).renew_s + LATER_S
         return node is not None and self.clock.now_s() - node.renewed_s < heard_s and self.can_be_heard(guest)
 
-    def kubelet_of(self, node: str) -> KubeletTiming:
+    def timing_of(self, node: str) -> KubeletTiming:
         """Return how quick the kubelet of a node is."""
         return self._kubelets_of.get(node, self._kubelets)
 
@@ -234,6 +242,25 @@ class Simulation:
         self._add_machine(new).stir()
         return new
 
+    def start_elsewhere(self, guest: Guest, endpoint: str, host: str) -> bool:
+        """Let another tool boot a VM's disk at another place, whatever became of the VM itself.
+
+        At its own endpoint its configuration is moved: what runs on the old host has none any more.
+        """
+        if host in self.world.silent_hosts or guest.power is PowerState.ABSENT:
+            return False
+        there = self.world.define_elsewhere(guest, endpoint, host)
+        if endpoint == guest.endpoint:
+            guest.endpoint = NO_ENDPOINT
+        self._add_machine(there)
+        return self.world.start(there)
+
+    def machines_of(self, node: str) -> list[Guest]:
+        """Return the VMs that have been this node, the newest one first."""
+        guests = self.world.guests.values()
+        newest = self.nodes[node].guest
+        return [newest, *(one for one in guests if one.node == node and one is not newest)]
+
     def take_snapshot(self, guest: Guest) -> bool:
         """Keep a copy of a guest's memory, its kubelet's included."""
         taken = take_snapshot(guest)
@@ -258,9 +285,7 @@ class Simulation:
         self._add_machine(guest)
 
     def _add_machine(self, guest: Guest) -> SimulatedNode:
-        machine = SimulatedNode(
-            self.api, guest, self.kubelet_of(guest.node), self.world.random, self.timeline
-        )
+        machine = SimulatedNode(self.api, guest, self.timing_of(guest.node), self.world.random, self.timeline)
         self.nodes[guest.node] = self._machines[guest.name] = machine
         return machine
 
@@ -269,14 +294,3 @@ class Simulation:
         for machine in self._machines.values():
             if machine.guest.node == name:
                 machine.heard(obj)
-
-    def _delay_s(self, endpoint: str) -> float:
-        name, _, host = endpoint.partition("/")
-        if (name, host) in self.witnesses:
-            return self.witnesses[name, host].trouble.delay_s
-        if endpoint == DISK:
-            return DISK_S
-        hypervisor, usual_s = self.hypervisors.get(name), self.shape.answer_s
-        if hypervisor is None:
-            return max(API_DELAY_S if usual_s is None else usual_s, self.shape.api_s)
-        return max(hypervisor.trouble.delay_s, usual_s or 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -15,6 +15,7 @@ from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.hosts import WitnessTrouble, recover
 from fencer.simulation.hypervisor import SimulatedHypervisor
+from fencer.simulation.kubelet import Kubelet
 from fencer.simulation.passages import back_up, migrate, move_cold, move_out
 from fencer.simulation.pauser import WHY, hold
 from fencer.simulation.timeline import Actor
@@ -62,6 +63,14 @@ class What(StrEnum):
     MOVE_COLD = "move_cold"
     UNLOCK = "unlock"
     CLONE = "clone"
+    COPY_DEFINITION = "copy_definition"
+    """Its disk is not copied: whatever starts the copy lets two VMs run from it."""
+    STARTED_ELSEWHERE = "started_elsewhere"
+    """Another tool, like Pacemaker, boots it at another endpoint, whatever became of it where it was."""
+    STARTED_ABROAD = "started_abroad"
+    """The same at an endpoint that fencer does not know."""
+    STARTED_ON_OTHER_HOST = "started_on_other_host"
+    """The same on another host of its endpoint: its configuration was moved there."""
     BACK_UP = "back_up"
     RESTORE_BACKUP = "restore_backup"
     HA_RECOVER = "ha_recover"
@@ -134,14 +143,42 @@ class What(StrEnum):
     """Its configuration is changed, and it is reloaded."""
     DISK_HANGS = "disk_hangs"
     """The disk under its journal, for a while."""
+    AGENT_RESTARTED = "agent_restarted"
+    """Stopped as a package upgrade stops it: between two passes, and it gives its Leases back."""
+    AGENT_PAUSED = "agent_paused"
+    """The VM that it runs in is paused, and its clocks with it; later NTP corrects the wall clock."""
+    AGENT_SNAPSHOT = "agent_snapshot"
+    """A snapshot of that VM, with its memory and its disk …"""
+    AGENT_REVERTED = "agent_reverted"
+    """… and it is reverted to that: its monotonic clock goes on from there; NTP corrects the wall clock."""
+    AGENT_RESTORED = "agent_restored"
+    """Only its disk is put back, as it was at the snapshot, and a fresh process begins."""
+    # the way of one agent to an endpoint, or to the API server (target: which agent)
+    LINK_CUT = "link_cut"
+    LINK_HANGS = "link_hangs"
+    LINK_SLOW = "link_slow"
+    LINK_DENIED = "link_denied"
+    LINK_STALE = "link_stale"
+    """What it sweeps is old; only of an endpoint."""
+    LINK_DEAF = "link_deaf"
+    """Whatever it sends arrives, and no answer does."""
+    LINK_BACK = "link_back"
     FREEZE = "freeze"
     TYPED = "typed"
     """Somebody types a command of fencer, about the node of its target: see `fencer.simulation.crew`."""
 
 
-OF_AGENTS = frozenset(
-    {What.AGENT_FROZEN, What.AGENT_KILLED, What.AGENT_ARMED, What.AGENT_RELOADED, What.DISK_HANGS}
+OF_LINKS = frozenset(
+    {
+        *(What.LINK_CUT, What.LINK_HANGS, What.LINK_SLOW, What.LINK_DENIED, What.LINK_STALE, What.LINK_DEAF),
+        What.LINK_BACK,
+    }
 )
+"""What happens to the way of one agent: see `fencer.simulation.links`."""
+OF_AGENTS = OF_LINKS | {
+    *(What.AGENT_FROZEN, What.AGENT_KILLED, What.AGENT_ARMED, What.DISK_HANGS, What.AGENT_RESTARTED),
+    *(What.AGENT_RELOADED, What.AGENT_PAUSED, What.AGENT_SNAPSHOT, What.AGENT_REVERTED, What.AGENT_RESTORED),
+}
 """What happens to agents, of which the rest of the world knows nothing: see `fencer.simulation.crew`."""
 
 OF_PEOPLE = frozenset(
@@ -175,6 +212,7 @@ class Fault:
         steps: Of an agent: after so many further steps of its calls, so that it is in the midst of something.
         words: Of a command: what is typed after ``fencer``.
         sets: Of a reload: keys and values of the agent's policy, where it differs now from the scenario's.
+        endpoint: Of the way of an agent: where it leads; empty: to the API server.
     """
 
     at_s: float
@@ -187,11 +225,14 @@ class Fault:
     steps: int = 0
     words: str = ""
     sets: tuple[tuple[str, Any], ...] = ()
+    endpoint: str = ""
 
     @property
     def told(self) -> str:
         """Say it in a sentence."""
         plain = f"{self.target} {self.what.value.replace('_', ' ')}".strip()
+        if self.what in OF_LINKS:
+            plain = f"{plain}: its way to {self.endpoint or 'the API server'}"
         return self.text or (f"types: fencer {self.words}" if self.words else plain)
 
 
@@ -250,6 +291,20 @@ def _other_endpoint(simulation: Simulation, guest: Guest) -> str:
     return next(name for name in (*shape.foreign, *shape.further, shape.endpoint) if name != guest.endpoint)
 
 
+def _of_kubelet(simulation: Simulation, guest: Guest, what: Callable[[Kubelet], object]) -> None:
+    """Do something to a VM's kubelet, if it has one."""
+    kubelet = simulation.kubelet_of(guest)
+    if kubelet is not None:
+        what(kubelet)
+
+
+def _start_elsewhere(simulation: Simulation, guest: Guest, endpoints: Sequence[str]) -> bool:
+    """Let another tool start a VM at the first of these endpoints that is not its own, if there is one."""
+    there = next((name for name in endpoints if name != guest.endpoint), None)
+    host = simulation.shape.hosts[0] if there == simulation.shape.endpoint else f"{there}1"
+    return there is not None and simulation.start_elsewhere(guest, there, host)
+
+
 def _force_delete_pods(all_: Simulation, guest: Guest) -> None:
     """An administrator force-deletes the pods of a node, after a look whether its VM is off."""
     if guest.power in {PowerState.STOPPED, PowerState.ABSENT}:
@@ -287,13 +342,23 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.MOVE_COLD: _move_cold,
     What.UNLOCK: lambda _, guest: setattr(guest, "passage", UNLOCKED),
     What.CLONE: lambda all_, guest: all_.world.copy_guest(guest, all_.shape.endpoint),
+    What.COPY_DEFINITION: lambda all_, guest: all_.world.copy_guest(
+        guest, all_.shape.endpoint, own_disk=False
+    ),
+    What.STARTED_ELSEWHERE: lambda all_, guest: _start_elsewhere(
+        all_, guest, (*all_.shape.further, all_.shape.endpoint)
+    ),
+    What.STARTED_ABROAD: lambda all_, guest: _start_elsewhere(all_, guest, all_.shape.foreign),
+    What.STARTED_ON_OTHER_HOST: lambda all_, guest: all_.start_elsewhere(
+        guest, guest.endpoint, _elsewhere(all_, guest)
+    ),
     What.BACK_UP: lambda all_, guest: back_up(all_.world, guest),
     What.RESTORE_BACKUP: lambda all_, guest: all_.world.restore_backup(guest),
     What.HA_RECOVER: lambda all_, guest: recover(all_.world, guest, _elsewhere(all_, guest)),
     What.NIC_OFF: lambda _, guest: setattr(guest, "nic_up", False),
     What.NIC_ON: lambda _, guest: setattr(guest, "nic_up", True),
-    What.KUBELET_STOP: lambda all_, guest: all_.nodes[guest.name].kubelet.stop(),
-    What.KUBELET_START: lambda all_, guest: all_.nodes[guest.name].kubelet.start(),
+    What.KUBELET_STOP: lambda all_, guest: _of_kubelet(all_, guest, Kubelet.stop),
+    What.KUBELET_START: lambda all_, guest: _of_kubelet(all_, guest, Kubelet.start),
     What.DELETE_NODE: lambda all_, guest: all_.api.delete_node(guest.node),
     What.REPLACE: lambda all_, guest: all_.replace(guest.node),
     What.LIE_UUID: _lie_uuid,

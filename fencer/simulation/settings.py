@@ -77,6 +77,8 @@ RENEW_S = (2.5, 5.0, 10.0, 20.0)
 GRACE_S = (20.0, 40.0, 50.0, 120.0)
 """node-monitor-grace-period: of old clusters, before 1.32, since then, and of the patient."""
 
+CHANGES_CONFIGURATION = frozenset({What.AGENT_ARMED, What.AGENT_REVERTED, What.AGENT_RESTORED})
+
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Auckland")
 STORY_MIN = 20
 """A window that opens within so many minutes closes within a story; see `closes_s`."""
@@ -215,11 +217,11 @@ def _window(chance: Random, world: Scenario) -> Window:
 def reloads(chance: Random, world: Scenario) -> Scenario:
     """An agent's configuration is changed and read again in the midst of everything; or that of each agent.
 
-    It may say `mode: observe`, for good or for a while. An agent that is armed only later is left alone: its
-    configuration is changed for that.
+    It may say `mode: observe`, for good or for a while. An agent whose configuration is changed by something
+    else (it is armed later, or its disk is put back) is left alone.
     """
-    armed_later = {fault.target for fault in world.script if fault.what is What.AGENT_ARMED}
-    names = {f"fencer-{number}" for number, _ in enumerate(world.watchers, 1)} - armed_later
+    changed = {fault.target for fault in world.script if fault.what in CHANGES_CONFIGURATION}
+    names = {f"fencer-{number}" for number, _ in enumerate(world.watchers, 1)} - changed
     if not names:
         return world
     targets = sorted(names) if chance_of(chance, 0.4) else [chance.choice(sorted(names))]

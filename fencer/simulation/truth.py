@@ -8,18 +8,25 @@ fence is on its way has lost nothing: what ran in it has ended, until its kubele
 nobody could know of memory that is brought back, from a snapshot, since its agent last looked at that guest
 live, a moment ago: that is counted as *overtaken*, and its writers as those of any revenant.
 So is a guest that boots again, and starts what was to run on its node before anybody hears of it.
+
+Memory that is *outdated* counts as no node's: see `fencer.simulation.datacenter`. Nor does a VM that another
+tool has started at an endpoint that the agent does not know, until its kubelet was alive for long enough.
+
+*Two running copies* of one disk are a breach if fencer starts one of them (an agent, or a command) and could
+see the other. If another tool starts it, they are counted, and are no breach.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import cast
 
 from fencer.core.maintenance import window_for
-from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState
+from fencer.core.model import OUT_OF_SERVICE, Evidence, FenceMark, GuestRef, NodeView, PodView, PowerState
 from fencer.core.policy import (
     AfterStop,
     Mode,
@@ -31,12 +38,19 @@ from fencer.core.policy import (
     UnresponsiveGuest,
 )
 from fencer.core.requests import Progress, Request, Strategy
-from fencer.core.times import Moment
+from fencer.core.times import Moment, parse_utc
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
+from fencer.simulation.boots import Boots
 from fencer.simulation.datacenter import ALIVE
-from fencer.simulation.guests import Guest
+from fencer.simulation.deceptions import gives_away_s
+from fencer.simulation.guests import NO_ENDPOINT, Guest
+from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
+from fencer.simulation.own_clock import OwnClock
+
+ON_ITS_WAY_S = 10.0
+"""How long a Lease counts for its holder, by its own clock."""
 
 CALLS_ON_THEIR_WAY = 3
 """So many calls to a slow API may lie between what was read and what it led to."""
@@ -64,7 +78,11 @@ YOUNG_S = 3600.0
 
 
 _LIVES = frozenset({PowerState.RUNNING, PowerState.SAVED})
-"""In these states a guest has memory that may write, whatever the policy."""
+
+
+def _states_of_life(*, trusts: bool) -> frozenset[PowerState]:
+    """Return in which states a VM has memory that may write; not paused, where the operator trusts that."""
+    return _LIVES if trusts else _LIVES | {PowerState.PAUSED}
 
 
 class Breach(AssertionError):
@@ -84,17 +102,23 @@ class Truth:
         self.breaches = 0
         self.overtaken = 0
         """Memory was brought back while the taint was on its way, and so nobody could know."""
+        self.unseen_copies = 0
+        """What fencer did beside a VM that runs from the same disk, and that it could not see."""
         self._simulation = simulation
         self._strict = strict
-        self._policy = policy
-        """Of the agent that acts now."""
+        self._usual_policy = policy
         self._trusted = policy.paused_guest is PausedGuest.TRUST
         """Some agent takes a paused guest for gone."""
         self.taken_for_gone: set[str] = set()
         """Guests that were fenced while they were paused, by ``paused_guest: trust``."""
         self._at_first = len(simulation.api.nodes)
-        self._acting = self._observes = False
-        self._looks: Mapping[str, float] = {}
+        self._acting = False
+        self._actor: _Actor | None = None
+        """Whose doing it is, what is just done."""
+        self._ordered: dict[tuple[str, str, str], _Actor] = {}
+        """Guest → who gave it its last order."""
+        self.heard: dict[str, datetime] = {}
+        """Node → when it was last heard before it was tainted."""
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
         self._fenced: set[str] = set()
@@ -113,20 +137,13 @@ class Truth:
         """Guest → since when it is off."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
-        self._boots: dict[str, set[str]] = {}
-        """Node that was ever tainted → the boots that its VMs had by then."""
-        self.memory_back_s: dict[str, float] = {}
-        """Node → when a boot from before its fence first ran under it, or after it."""
-        self.starts_s: dict[str, list[float]] = {}
-        """Node → when a run of its VM began, by the story's time."""
-        self._runs: dict[str, int] = {}
-        """Guest → its newest run that is counted there."""
+        self.boots = Boots(simulation)
         self._record: dict[str, frozenset[str]] = {}
         """Node that an agent tainted → UIDs of its pods and attachments at that time."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
         simulation.requests.on_answer.append(self._answered)
         for hypervisor in simulation.hypervisors.values():
-            hypervisor.on_stop += [self.cut_off, self._hold_against_window]
+            hypervisor.on_stop.append(self._stopped)
         simulation.world.on_power.append(self._note_power)
         simulation.api.watchers.append(self._changed)
 
@@ -140,80 +157,69 @@ class Truth:
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
     def ports(
-        self, holder: str, *, policy: Policy | None = None, by_hand: bool = False
-    ) -> tuple[Cluster, dict[str, Hypervisor]]:
+        self,
+        holder: str,
+        own: OwnClock | None = None,
+        *,
+        policy: Policy | None = None,
+        by_hand: bool = False,
+        knows: Collection[str] | None = None,
+    ) -> tuple[object, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest.
 
         Args:
             holder: Who it is on a Lease; empty: a person's command, which needs none.
+            own: Its machine's clocks; None: they are the world's.
             policy: How it is set; None: as all are.
             by_hand: It is a person's command, and may start whatever they like.
+            knows: The endpoints in its configuration; None: all.
         """
-        actor = _Actor(policy or self._policy, by_hand, {})
-        self._trusted |= actor.policy.paused_guest is PausedGuest.TRUST
-        looks = actor.looks
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
+        known = hypervisors if knows is None else knows
+        actor = _Actor(own or OwnClock(clock), known, policy or self._usual_policy, by_hand)
+        self._trusted |= actor.policy.paused_guest is PausedGuest.TRUST
 
         def looked(guest: GuestRef) -> None:
-            looks[guest.name] = clock.now_s()
-
-        def started(ref: GuestRef) -> None:
-            if by_hand:
-                return
-            for guest in self._simulation.world.guests.values():
-                if guest.ref.key != ref.key:
-                    continue
-                if self._cuts.get(guest.name) != guest.starts - 1:
-                    self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
-                if actor.policy.after_stop is not AfterStop.START:
-                    self._breach(guest.node, "its guest is started, and nobody asked for that")
+            actor.looks[guest.name] = clock.now_s()
 
         def orders(ref: GuestRef) -> None:
-            held_by = self._simulation.leases.read_lease(self._simulation.lease_of(ref.endpoint)).holder
-            if holder and held_by != holder:
+            self._ordered[ref.key] = actor
+            if actor.observes:
+                self._breach(ref.name, "an agent that only observes gives an order about its guest")
+            held_by = self._simulation.leases.holder_of(self._simulation.lease_of(ref.endpoint))
+            if holder and held_by != holder and not actor.went_on_lately(clock.now_s()):
                 guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
                 self._breach(
                     guest.node, f"{holder} gives an order, and {held_by or 'nobody'} holds the Lease"
                 )
 
         watched = {
-            name: _WatchedHypervisor(self, actor, port, looked, started, orders)
-            for name, port in hypervisors.items()
+            name: _WatchedHypervisor(self, actor, port, looked, orders) for name, port in hypervisors.items()
         }
         cluster = _WatchedCluster(self, actor, self._simulation.cluster)
-        return cast("Cluster", cluster), cast("dict[str, Hypervisor]", watched)
+        return cluster, cast("dict[str, Hypervisor]", watched)
+
+    def started(self, ref: GuestRef, actor: _Actor) -> None:
+        """Take note of a guest that was started."""
+        for guest in self._simulation.world.guests.values():
+            if guest.ref.key != ref.key:
+                continue
+            self._hold_against_copies(guest, actor.knows)
+            if actor.by_hand:
+                continue
+            if self._cuts.get(guest.name) != guest.starts - 1:
+                self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
+            if actor.policy.after_stop is not AfterStop.START:
+                self._breach(guest.node, "its guest is started, and nobody asked for that")
 
     @contextmanager
     def acting(self, actor: _Actor) -> Iterator[None]:
-        """What changes now is the doing of this agent."""
-        self._acting, self._looks = True, actor.looks
-        try:
-            with self.ordering(actor):
-                yield
-        finally:
-            self._acting = False
-
-    @contextmanager
-    def ordering(self, actor: _Actor) -> Iterator[None]:
-        """Judge by the policy of this agent, which gives an order or changes something now."""
-        before = self._policy, self._observes
-        self._policy = actor.policy
-        self._observes = actor.policy.mode is Mode.OBSERVE and not actor.by_hand
+        """What changes now is the doing of an agent."""
+        self._acting, self._actor = True, actor
         try:
             yield
         finally:
-            self._policy, self._observes = before
-
-    @property
-    def _answer_s(self) -> float:
-        """How old an answer may be to be acted upon."""
-        return self._policy.evidence_max_age_s
-
-    @property
-    def _alive(self) -> frozenset[PowerState]:
-        """In which states a guest lives, as the operator has it who set the agent that acts now."""
-        trusts = self._policy.paused_guest is PausedGuest.TRUST
-        return _LIVES if trusts else _LIVES | {PowerState.PAUSED}
+            self._acting, self._actor = False, None
 
     def cleared(self, pod: PodView) -> None:
         """Take note of a pod that is about to be cleared."""
@@ -228,6 +234,39 @@ class Truth:
             self._given_away(found.node, f"{pod} is cleared")
             if found.node not in self._ours:
                 self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
+
+    @property
+    def _policy(self) -> Policy:
+        """Of the agent that acts now."""
+        return self._usual_policy if self._actor is None else self._actor.policy
+
+    @property
+    def _answer_s(self) -> float:
+        """How old an answer may be to be acted upon."""
+        return self._policy.evidence_max_age_s
+
+    def discards(self, ref: GuestRef) -> Guest:
+        """Take note of a guest whose saved memory is about to be thrown away. Returns that guest."""
+        guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
+        self._actor = self._ordered.get(ref.key)
+        if self._policy.saved_guest is not SavedGuest.DISCARD:
+            self._breach(guest.node, "its saved memory is thrown away, and nobody asked for that")
+        self._hold_against_hands_off(guest.node, "its saved memory is thrown away", begun=False)
+        self._hold_against_others(guest.node, "its saved memory is thrown away", begun=False)
+        self._actor = None
+        return guest
+
+    def discarded(self, guest: Guest) -> None:
+        """Take note that it is thrown away."""
+        self._actor = self._ordered.get(guest.ref.key)
+        self._hold_against_window(guest)
+        self._actor = None
+
+    def _stopped(self, guest: Guest) -> None:
+        self._actor = self._ordered.get(guest.ref.key)
+        self.cut_off(guest)
+        self._hold_against_window(guest)
+        self._actor = None
 
     def cut_off(self, guest: Guest) -> None:
         """Take note of a guest whose power is being cut by an agent, at the moment in which it is.
@@ -268,27 +307,9 @@ class Truth:
         if paused_s < self._policy.paused_for_s:
             self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
 
-    def discards(self, ref: GuestRef) -> Guest:
-        """Take note of a guest whose saved memory is about to be thrown away. Returns that guest."""
-        guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
-        if self._policy.saved_guest is not SavedGuest.DISCARD:
-            self._breach(guest.node, "its saved memory is thrown away, and nobody asked for that")
-        self._hold_against_hands_off(guest.node, "its saved memory is thrown away", begun=False)
-        self._hold_against_others(guest.node, "its saved memory is thrown away", begun=False)
-        return guest
-
-    def discarded(self, guest: Guest) -> None:
-        """Take note that it is thrown away."""
-        self._hold_against_window(guest)
-
-    def ordered(self, ref: GuestRef) -> None:
-        """Take note of an order about a guest's power."""
-        if self._observes:
-            self._breach(ref.name, "an agent that only observes gives an order about its guest")
-
     def _changed(self, obj: ApiObject) -> None:
         """Judge what has become of an object, if an agent has done that."""
-        if self._acting and self._observes:
+        if self._acting and self._actor is not None and self._actor.observes:
             name = obj.name if isinstance(obj, ApiNode) else obj.node or ""
             self._breach(name, "it is changed by an agent that only observes")
         if isinstance(obj, ApiNode):
@@ -320,8 +341,7 @@ class Truth:
             self._note_trusted(name)
             guests = [one for one in self._simulation.world.guests.values() if one.node == name]
             self._record[name] = self._held_by(name)
-            self.memory_back_s.pop(name, None)
-            self._note_boots(name, guests)
+            self.boots.fenced(name, guests)
             stopped = any(self._cuts.get(guest.name) == guest.starts for guest in guests)
             self._hold_against_hands_off(name, "tainted", begun=stopped)
             self._hold_against_others(name, "tainted", begun=False)
@@ -333,6 +353,7 @@ class Truth:
             if now.cordoned and not was.cordoned:
                 self._lifted_s[name] = self._simulation.clock.now_s()
             self._hold_against_hands_off(name, "its fence is lifted", begun=True)
+            self._take_in_copies(name)
             fenced_s = self._ours.pop(name)
             self._hold_against_old_memory(name, fenced_s)
             self._hold_against_death(name, fenced_s)
@@ -340,6 +361,12 @@ class Truth:
             self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
+
+    def _take_in_copies(self, name: str) -> None:
+        """From now on a VM counts as the node again that could not be seen when that was fenced."""
+        for guest in self._simulation.world.guests.values():
+            if guest.node == name and guest.endpoint != NO_ENDPOINT and guest.power is PowerState.RUNNING:
+                guest.outdated = False
 
     def _note_trusted(self, name: str) -> None:
         """A paused guest was taken for gone, as the operator has it."""
@@ -422,29 +449,34 @@ class Truth:
     def _hold_against_old_memory(self, name: str, fenced_s: float) -> None:
         """No fence is lifted while memory from before it runs and is heard, if anything was given away."""
         lost = self._record.get(name, frozenset()) - self._held_by(name)
-        shows_s = LOOKS_UNTIL_SHOWN * self._simulation.kubelet_of(name).renew_s
+        shows_s = LOOKS_UNTIL_SHOWN * self._simulation.timing_of(name).renew_s
         known_s = self._simulation.clock.now_s() - shows_s
         for guest in self._simulation.world.guests.values():
-            old = guest.node == name and guest.boot_id in self._boots.get(name, ())
+            old = guest.node == name and self.boots.from_before(guest)
             since_s = max(self._runs_since_s.get(guest.name, math.inf), fenced_s)
             if old and lost and guest.running() and self._simulation.heard(guest) and since_s < known_s:
                 away = f"{len(lost)} of what it was about were given away"
                 self._breach(name, f"its fence is lifted, {away}, and {guest.name} runs with old memory")
 
-    def _note_boots(self, name: str, guests: Sequence[Guest]) -> None:
-        """Take note of the boots from before a fence; one that has just begun, and held nothing, is none."""
-        boots, known = self._boots.setdefault(name, set()), self._simulation.api.nodes[name].boot_id
-        for guest in guests:
-            if guest.power is not PowerState.RUNNING or guest.boot_id == known:
-                boots.add(guest.boot_id)
-            if guest.snapshot is not None:
-                boots.add(guest.snapshot.boot_id)
-            self._note_old_memory(guest)
+    def _hold_against_copies(self, guest: Guest, knows: Collection[str]) -> None:
+        """No VM is started by fencer while another one runs from its disk, or has memory that may run on."""
+        for copy in self._simulation.world.copies_of(guest):
+            if copy.power not in ALIVE:
+                continue
+            if not self._can_be_seen(copy, knows):
+                self.unseen_copies += 1
+                continue
+            self._breach(
+                guest.node, f"{guest.name} is started, and {copy.name}, of the same disk, is {copy.power}"
+            )
 
-    def _note_old_memory(self, guest: Guest) -> None:
-        """Take note of a boot from before a fence that runs."""
-        if guest.power is PowerState.RUNNING and guest.boot_id in self._boots.get(guest.node, ()):
-            self.memory_back_s.setdefault(guest.node, self._simulation.timeline.now_s())
+    def _can_be_seen(self, guest: Guest, knows: Collection[str]) -> bool:
+        """Whether its endpoint is known and answers, and it has not just begun to run."""
+        since_s = self._runs_since_s.get(guest.name, -math.inf)
+        just_begun = self._simulation.clock.now_s() - since_s < self._on_its_way_s
+        hypervisor = self._simulation.hypervisors.get(guest.endpoint)
+        answers = hypervisor is not None and hypervisor.trouble == Trouble()
+        return guest.endpoint in knows and answers and not just_begun
 
     def _hold_against_window(self, guest: Guest) -> None:
         """However many agents there are, they end one guest at a time; but old memory at once."""
@@ -492,10 +524,7 @@ class Truth:
             self._breach(request.node, "whoever asked is told no, and it is fenced")
 
     def _note_power(self, guest: Guest) -> None:
-        alive = guest.power in (_LIVES if self._trusted else _LIVES | {PowerState.PAUSED})
-        if guest.power is PowerState.RUNNING and self._runs.get(guest.name, 1) != guest.starts:
-            self._runs[guest.name] = guest.starts
-            self.starts_s.setdefault(guest.node, []).append(self._simulation.timeline.now_s())
+        alive = guest.power in _states_of_life(trusts=self._trusted)
         if guest.power is not PowerState.RUNNING:
             self._runs_since_s.pop(guest.name, None)
         else:
@@ -511,16 +540,14 @@ class Truth:
         if alive and not self._was_alive.get(guest.name, True):
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive
-        # A moment later: which boot it is of is set after its power.
-        self._simulation.clock.after(0.001, lambda: self._note_old_memory(guest))
 
     def _living(self, node: str) -> list[Guest]:
         """Return the guests whose memory is, or was when the pods of this node ran in it, that node's."""
         guests = self._simulation.world.guests.values()
-        return [guest for guest in guests if guest.node == node and self._lives(guest)]
+        return [one for one in guests if one.node == node and self._lives(one) and not one.outdated]
 
     def _lives(self, guest: Guest) -> bool:
-        if guest.power not in self._alive:
+        if guest.power not in _states_of_life(trusts=self._policy.paused_guest is PausedGuest.TRUST):
             return False
         booted = guest.cold and guest.power is PowerState.RUNNING
         return not booted or self._simulation.holds_pods(guest)
@@ -529,12 +556,38 @@ class Truth:
         oldest_s = self._simulation.clock.now_s() - self._answer_s
         for guest in self._living(node):
             brought_back = not guest.cold or guest.power is not PowerState.RUNNING
-            looked_s = self._looks.get(guest.name, -math.inf)
+            looked_s = -math.inf if self._actor is None else self._actor.looks.get(guest.name, -math.inf)
             since = oldest_s <= looked_s <= self._back_s.get(guest.name, -math.inf)
             if (brought_back and since) or (not brought_back and self._was_never_heard(guest)):
                 self.overtaken += 1
                 continue
+            if self._is_hidden_copy(guest):
+                self.unseen_copies += 1
+                guest.outdated = True
+                continue
             self._breach(node, f"{how}, and its guest {guest.name} is {guest.power} on {guest.endpoint}")
+
+    @property
+    def _now_s(self) -> float:
+        return self._simulation.clock.now_s()
+
+    def _names_of(self, node: str) -> list[str]:
+        return [guest.name for guest in self._simulation.world.guests.values() if guest.node == node]
+
+    def _is_hidden_copy(self, guest: Guest) -> bool:
+        """Whether another tool has started a VM where the agent can't look, and its kubelet was too brief.
+
+        It takes three looks at a node that is heard while its VM is off to expose that it runs elsewhere.
+        """
+        copies = [one for one in self._simulation.world.copies_of(guest) if one.node == guest.node]
+        if self._actor is None or guest.endpoint in self._actor.knows or not copies:
+            return False
+        off_s = max(self._off_since_s.get(one.name, math.inf) for one in copies)
+        since_s = max(off_s, self._runs_since_s.get(guest.name, math.inf))
+        heard_s = self._simulation.api.nodes[guest.node].renewed_s if guest.node in self._nodes else -math.inf
+        return heard_s - since_s < gives_away_s(
+            self._simulation.shape, self._simulation.timing_of(guest.node).renew_s
+        )
 
     def _was_never_heard(self, guest: Guest) -> bool:
         """Whether its kubelet has not told of this boot yet, so that nobody knows of it."""
@@ -542,10 +595,50 @@ class Truth:
         return node is not None and node.boot_id != guest.boot_id
 
     def _breach(self, node: str, text: str) -> None:
+        if self._actor is not None and self._actor.was_paused_over(self._names_of(node), self._now_s):
+            self.overtaken += 1
+            return
         self.breaches += 1
         self._simulation.timeline.tell("world", node, "breach", text)
         if self._strict:
             raise Breach(f"{self._simulation.timeline.now_s():.1f} s: {node}: {text}")
+
+
+@dataclass(slots=True)
+class _Actor:
+    """An agent, in one life of its process.
+
+    Attributes:
+        own: Its machine's clocks.
+        knows: The endpoints in its configuration.
+        policy: How it is set.
+        by_hand: A person has typed it.
+        looks: Guest → when it last looked at it live, by the world's clock.
+    """
+
+    own: OwnClock
+    knows: Collection[str]
+    policy: Policy
+    by_hand: bool
+    looks: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def observes(self) -> bool:
+        """Whether it may change nothing."""
+        return self.policy.mode is Mode.OBSERVE and not self.by_hand
+
+    def went_on_lately(self, now_s: float) -> bool:
+        """Whether its clocks stood still, or were set back, so shortly ago that it cannot know that yet."""
+        return now_s - self.own.went_on_s <= max(ON_ITS_WAY_S, self.policy.evidence_max_age_s)
+
+    def was_paused_over(self, guests: Collection[str], now_s: float) -> bool:
+        """Whether it does now what was due when its clocks stopped: it has not looked at the VM since.
+
+        Its deadline counts by its own clock, and no answer has come that could have shown it the time.
+        """
+        looked_s = max((self.looks.get(guest, -math.inf) for guest in guests), default=-math.inf)
+        due = self.own.stopped_s - self.policy.evidence_max_age_s <= looked_s <= self.own.went_on_s
+        return due and self.went_on_lately(now_s)
 
 
 class _Seen:
@@ -560,21 +653,6 @@ class _Seen:
         self.cordoned, self.cordoner = node.unschedulable, node.cordoner
 
 
-@dataclass(frozen=True, slots=True)
-class _Actor:
-    """One life of an agent, or a command.
-
-    Attributes:
-        policy: How it is set.
-        by_hand: A person typed it.
-        looks: When it last looked at each guest.
-    """
-
-    policy: Policy
-    by_hand: bool
-    looks: dict[str, float]
-
-
 class _WatchedHypervisor:
     """A hypervisor's port, and when it was asked for a guest, or to start one."""
 
@@ -584,11 +662,10 @@ class _WatchedHypervisor:
         actor: _Actor,
         port: Hypervisor,
         looked: Callable[[GuestRef], None],
-        started: Callable[[GuestRef], None],
         orders: Callable[[GuestRef], None],
     ) -> None:
         self._truth, self._actor = truth, actor
-        self._port, self._looked, self._started, self._orders = port, looked, started, orders
+        self._port, self._looked, self._orders = port, looked, orders
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._port, name)
@@ -598,26 +675,19 @@ class _WatchedHypervisor:
         return self._port.read(guest)
 
     def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        with self._ordering(guest):
-            self._port.start(guest, incarnation, not_after)
-            self._started(guest)
+        self._orders(guest)
+        self._port.start(guest, incarnation, not_after)
+        self._truth.started(guest, self._actor)
 
     def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        with self._ordering(guest):
-            self._port.stop(guest, incarnation, not_after)
+        self._orders(guest)
+        self._port.stop(guest, incarnation, not_after)
 
     def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        with self._ordering(guest):
-            found = self._truth.discards(guest)
-            self._port.discard(guest, incarnation, not_after)
-            self._truth.discarded(found)
-
-    @contextmanager
-    def _ordering(self, guest: GuestRef) -> Iterator[None]:
         self._orders(guest)
-        with self._truth.ordering(self._actor):
-            self._truth.ordered(guest)
-            yield
+        found = self._truth.discards(guest)
+        self._port.discard(guest, incarnation, not_after)
+        self._truth.discarded(found)
 
 
 class _WatchedCluster:
@@ -641,3 +711,8 @@ class _WatchedCluster:
         with self._truth.acting(self._actor):
             self._truth.cleared(pod)
             return self._cluster.clear(pod, why)
+
+    def taint(self, node: NodeView, mark: FenceMark) -> None:
+        self._truth.heard[node.name] = parse_utc(self._cluster.fact(node.name).renew_time or "")
+        with self._truth.acting(self._actor):
+            self._cluster.taint(node, mark)

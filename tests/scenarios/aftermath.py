@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 
-from fencer.core.annotations import BINDING
+from fencer.core.annotations import BINDING, MARK
+from fencer.core.identity import HARMLESS
 from fencer.core.maintenance import window_for
 from fencer.core.model import PowerState
 from fencer.core.policy import Mode, PausedGuest, Policy, Remediation, UnresponsiveGuest
@@ -22,7 +24,7 @@ TOLD_WRONG = frozenset(
     {
         *(What.SAVE, What.SAVE_TO_FILE, What.LIE_STOPPED, What.CLONE, What.MOVE_OUT, What.MOVE_OUT_LOCKED),
         *(What.LIE_UUID, What.FORGE_MARK, What.HOSTILE_NOTES, What.TAINT_BY_HAND, What.MISSING),
-        *(What.REPLACE, What.DELETE_NODE, What.MOVE_COLD),
+        *(What.REPLACE, What.DELETE_NODE, What.MOVE_COLD, What.COPY_DEFINITION),
     }
 )
 """Who was saved may be restored, who was lied about is not believed, who was forged is not touched, of whom a
@@ -122,7 +124,7 @@ def _fell_on_its_way(script: Collection[Fault], guest: str) -> bool:
 
 
 def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()) -> Iterator[str]:
-    """Name each node that is dead and not fenced and cleared, or alive and not free, or not guarded.
+    """Name each node that is dead and not fenced and cleared, or alive and not free, or left over.
 
     Args:
         stage: The story.
@@ -131,29 +133,59 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
             record of who set it.
     """
     claims = any(fault.what is What.LIE_UUID for fault in stage.scenario.script)  # to be a node not yet bound
-    for name, machine in stage.simulation.nodes.items():
+    for name in stage.simulation.nodes:
         node = stage.simulation.api.nodes.get(name)
         if node is None or name in excepted or name in stage.scenario.shape.spare:
             continue
         if not _minders(stage) or _left_to_others(stage, name):
             continue
-        dead = machine.guest.power in _dead_states(stage)
-        if dead or _is_to_be_stopped(stage, node, machine.guest):
-            yield from _not_fenced(stage, node, machine.guest)
-        elif _sound(stage, machine.guest):
+        guest = _machine(stage, name)
+        if _copy_runs(stage, guest):
+            continue
+        dead = guest.power in _dead_states(stage)
+        if dead or _is_to_be_stopped(stage, node, guest):
+            yield from _not_fenced(stage, node, guest)
+        elif _sound(stage, guest):
             ours = node.cordoner == "fencer" and (node.recorded or name not in reported)
             kept = "out of service" * node.out_of_service or "cordoned by fencer" * ours
             if kept and (node.out_of_service or node.unschedulable):
                 yield f"{name} is back, and not free: {kept}"
+            elif MARK in node.annotations:
+                yield f"{name} is back, and has the mark of a fence that was lifted"
             if BINDING not in node.annotations and not claims:
                 yield f"{name} is heard, and never was bound"
+    yield from _left_over(stage)
+
+
+def _left_over(stage: Stage) -> Iterator[str]:
+    """Name each request that was taken back, and that stays by a finalizer without a fence."""
+    nodes = stage.simulation.api.nodes
+    for request in stage.simulation.requests.all():
+        fenced = request.node in nodes and nodes[request.node].out_of_service
+        if request.deleting and request.adopted and not fenced:
+            yield f"{request} was taken back, and fencer's finalizer keeps it"
+
+
+def _machine(stage: Stage, name: str) -> Guest:
+    """Return the VM that is a node: where another tool has booted its disk elsewhere, the one that lives."""
+    machines = stage.simulation.machines_of(name)
+    return next((one for one in machines if one.power not in HARMLESS), machines[0])
+
+
+def _copy_runs(stage: Stage, guest: Guest) -> bool:
+    """Whether another VM of the same disk runs, or has memory: no hypervisor tells which one is the node."""
+    return any(copy.power not in HARMLESS for copy in stage.simulation.world.copies_of(guest))
 
 
 def _minders(stage: Stage) -> list[Policy]:
     """Return how those agents are set in the end that know every endpoint, and are armed."""
     scenario = stage.scenario
     agents = zip(scenario.watchers, scenario.last_policies, strict=True)
-    return [policy for watcher, policy in agents if watcher.knows is None and policy.mode is Mode.ARMED]
+    return [
+        policy
+        for watcher, policy in agents
+        if watcher.knows is None and math.isinf(watcher.until_s) and policy.mode is Mode.ARMED
+    ]
 
 
 def _dead_states(stage: Stage) -> set[PowerState]:

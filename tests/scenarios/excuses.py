@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TypeAlias
 
-from fencer.core.policy import Policy
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.deceptions import gives_away_s
 from fencer.simulation.faults import LATE_S, Fault, What
-from fencer.simulation.kubelet import KubeletTiming
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import Stage
 from tests.scenarios.aftermath import CALLS
 
 Still: TypeAlias = tuple[float, float]
 """From when to when an agent stood still, in seconds of the story."""
-
-USUAL_RENEW_S = KubeletTiming().renew_s
-RENEWALS_AWAY = 2.5
-"""So many renewals, at most, give a lie away; `gives_away_s` counts with usual kubelets."""
 
 PAUSES = frozenset({What.PAUSE, What.IO_ERROR})
 
@@ -52,22 +46,14 @@ def could_not_be_told(
     if _was_accepted(stage, wrong):
         return True
     return any(
-        _untold(stage, replace(scenario, policy=policy), heard, wrong, stood)
-        for policy in policies_in(scenario)
+        _untold(stage, replace(scenario, policy=policy), heard, wrong, stood) for policy in scenario.policies
     )
 
 
 def _was_accepted(stage: Stage, wrong: str) -> bool:
-    """Whether two write because a guest was resumed that the operator took for gone: `paused_guest: trust`."""
+    """Whether two write because a guest was resumed that counted as gone: `paused_guest: trust`."""
     names = (f" in {name} " for name in stage.truth.taken_for_gone)
     return "is mounted and being written" in wrong and any(name in wrong for name in names)
-
-
-def policies_in(scenario: Scenario) -> Iterator[Policy]:
-    """Yield how agents are set, at first and after each reload."""
-    yield scenario.policy
-    reloads = (fault for fault in scenario.script if fault.what is What.AGENT_RELOADED)
-    yield from (replace(scenario.policy, **dict(fault.sets)) for fault in reloads)
 
 
 def _untold(
@@ -83,7 +69,7 @@ def _untold(
     first_look_s, last_look_s = (
         (scenario.policy.poll_s + looks_s, 1.0 + looks_s)
         if not scenario.policy.lease_silent_s
-        else (gives_away_s(shape) + RENEWALS_AWAY * (scenario.renew_s - USUAL_RENEW_S), 0.0)
+        else (gives_away_s(shape, scenario.renew_s), 0.0)
     )
     for fault in scenario.script:
         lied_about = {

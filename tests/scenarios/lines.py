@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
 from fencer.core.model import Decision, Outcome
-from fencer.simulation.faults import Fault
-from fencer.simulation.scenario import Scenario
+from fencer.simulation.faults import OF_LINKS, Fault
+from fencer.simulation.scenario import Scenario, Watcher
 from fencer.simulation.stage import Stage, Summary
 from fencer.simulation.timeline import StageEvent
 
@@ -50,13 +50,24 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     if check is not None:
         what = f"asks for {check.strategy}" if check.asks else "asks somebody else"
         yield f"a health check {what} after {check.after_s:g} s, and waits {check.patience_s:g} s"
+    for restarts in scenario.restarts:
+        ends, nodes = " or ".join(sorted(restarts.after)), ", ".join(restarts.nodes)
+        yield f"starts again by itself {restarts.delay_s:.1f} s after it is {ends}: {nodes}"
     for server in scenario.clocks:
         set_s = server.set_at_s
         then = f"; {server.then_ahead_s:g} s from {clock(set_s).strip()}" if math.isfinite(set_s) else ""
         yield f"an API server whose clock is ahead by {server.ahead_s:g} s{then}"
     for number, watcher in enumerate(scenario.watchers, 1):
-        knows = "all endpoints" if watcher.knows is None else ", ".join(watcher.knows)
-        yield f"fencer-{number} knows {knows}; watches from {clock(watcher.from_s).strip()}"
+        yield f"fencer-{number} {watcher_words(watcher)}"
+
+
+def watcher_words(watcher: Watcher) -> str:
+    """Write what an agent knows, when it watches, and how its configuration differs."""
+    knows = "all endpoints" if watcher.knows is None else ", ".join(watcher.knows)
+    until = f" until {clock(watcher.until_s).strip()}" if math.isfinite(watcher.until_s) else ""
+    names = "".join(f"; calls {name} {own}" for name, own in watcher.calls.items())
+    only = "; only observes" if watcher.observes else ""
+    return f"knows {knows}; watches from {clock(watcher.from_s).strip()}{until}{names}{only}"
 
 
 def _settings_lines(scenario: Scenario) -> Iterator[str]:
@@ -84,7 +95,8 @@ def script_lines(script: Iterable[Fault]) -> Iterator[str]:
     for fault in script:
         fate = f" for {fault.for_s:.1f} s, after {fault.steps} steps" if fault.for_s else ""
         sets = ": " + ", ".join(f"{key} {_plain(value)}" for key, value in fault.sets) if fault.sets else ""
-        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{fate}{sets}".rstrip()
+        way = f" to {fault.endpoint or 'the API server'}" if fault.what in OF_LINKS else ""
+        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{way}{fate}{sets}".rstrip()
 
 
 def node_lines(stage: Stage) -> Iterator[str]:
@@ -99,7 +111,8 @@ def node_lines(stage: Stage) -> Iterator[str]:
         words = [{True: "Ready", False: "NotReady", None: "NotReady"}[node.ready]]
         words += ["out of service"] * node.out_of_service + ["cordoned"] * node.unschedulable
         pods = sorted(pod.name if pod.ready else f"({pod.name})" for pod in api.pods_on(name))
-        yield f"{name}  {', '.join(words)}; guest {guest.power}; {' '.join(pods) or 'no pods'}"
+        copies = "".join(f", {one.name} {one.power}" for one in world.copies_of(guest))
+        yield f"{name}  {', '.join(words)}; guest {guest.power}{copies}; {' '.join(pods) or 'no pods'}"
 
 
 def ladder_lines(decision: Decision) -> Iterator[str]:

@@ -462,3 +462,61 @@ def test_a_look_of_long_ago_is_none():
     late.happen(What.REVERT, pass_s=11.0)
     with pytest.raises(Breach, match="tainted"):
         late.taint()
+
+
+def test_two_vms_that_run_from_one_disk_are_counted_whoever_starts_them():
+    world = Witnessed(Shape(further=("lab-b",)))
+    world.happen(What.NIC_OFF)
+    world.happen(What.STARTED_ELSEWHERE)
+    assert world.simulation.guest("k8s-2@lab-b").running()
+    assert world.simulation.world.running_copies == 1
+    assert world.truth.breaches == 0
+
+
+def test_a_clone_has_a_disk_of_its_own_and_a_copy_of_the_definition_has_not():
+    copies = {}
+    for what in (What.CLONE, What.COPY_DEFINITION):
+        world = Witnessed()
+        world.happen(what)
+        world.happen(What.START, "k8s-2-copy")
+        copies[what] = world.simulation.world.running_copies
+    assert copies == {What.CLONE: 0, What.COPY_DEFINITION: 1}
+
+
+@pytest.mark.parametrize("state", [None, What.PAUSE, What.SAVE], ids=str)
+def test_fencer_starts_no_vm_beside_another_one_of_its_disk(state):
+    world = Witnessed(Shape(further=("lab-b",)))
+    world.happen(What.CRASH)
+    world.happen(What.STARTED_ELSEWHERE, pass_s=30.0)
+    if state is not None:
+        world.happen(state, "k8s-2@lab-b")
+    _, by_hand = world.truth.ports("", by_hand=True)
+    with pytest.raises(Breach, match="k8s-2 is started, and k8s-2@lab-b, of the same disk, is"):
+        by_hand["lab"].start(world.simulation.guest("k8s-2").ref, None, IN_TIME)
+
+
+@pytest.mark.parametrize(
+    ("what", "pass_s", "knows"),
+    [
+        (What.STARTED_ABROAD, 30.0, None),
+        (What.STARTED_ELSEWHERE, 30.0, ("lab",)),
+        (What.STARTED_ELSEWHERE, 1.0, None),
+    ],
+)
+def test_a_copy_that_fencer_could_not_see_is_counted_and_is_no_breach(what, pass_s, knows):
+    world = Witnessed(Shape(further=("lab-b",), foreign=("elsewhere",)))
+    world.happen(What.CRASH)
+    world.happen(what, pass_s=pass_s)
+    _, by_hand = world.truth.ports("", by_hand=True, knows=knows)
+    by_hand["lab"].start(world.simulation.guest("k8s-2").ref, None, IN_TIME)
+    assert world.truth.unseen_copies == 1
+
+
+def test_a_configuration_that_was_moved_leaves_its_process_where_no_hypervisor_lists_it():
+    world = Witnessed(Shape(hosts=("lab1", "lab2")))
+    world.happen(What.HOST_CUT, "lab2")
+    world.happen(What.STARTED_ON_OTHER_HOST, pass_s=30.0)
+    listed = [one.guest.host for one in world.simulation.hypervisor.sweep() if one.guest.name == "k8s-2"]
+    assert listed == ["lab1"]
+    assert world.simulation.guest("k8s-2").writes
+    assert world.simulation.heard(world.simulation.guest("k8s-2@lab1"))
