@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from random import Random
 
 from fencer.core.election import CLUSTER_LEASE, lease_name
 from fencer.core.identity import Admission, Rules
 from fencer.core.model import PowerState
-from fencer.simulation.asker import InlineAsker, Process
+from fencer.simulation.asker import InlineAsker
 from fencer.simulation.clock import VirtualClock
 from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.controllers import Timing
@@ -141,7 +140,7 @@ class Simulation:
         self.witnesses = {
             (shape.endpoint, host): SimulatedPower(host, self.world) for host in shape.hosts if shape.watched
         }
-        self.asker = InlineAsker(self.clock, self._delay_s)
+        self.asker = InlineAsker(self.clock, self.delay_s)
         self.nodes: dict[str, SimulatedNode] = {}
         """Node → the machine that is that node, the newest one where it was replaced."""
         self._machines: dict[str, SimulatedNode] = {}
@@ -167,14 +166,17 @@ class Simulation:
         """Return the power witness of a host."""
         return self.witnesses[self.shape.endpoint, host]
 
-    def asker_of(self, process: Process, chance: Random | None) -> InlineAsker:
-        """Return the `Asker` of one process, like that of all (`asker`).
-
-        Args:
-            process: Of an agent.
-            chance: Decides when within its delay a call takes effect; None: at its beginning.
-        """
-        return InlineAsker(self.clock, self._delay_s, process, chance)
+    def delay_s(self, endpoint: str) -> float:
+        """Return how long an answer takes now: of an endpoint, a witness, a disk, or else the API server."""
+        name, _, host = endpoint.partition("/")
+        if (name, host) in self.witnesses:
+            return self.witnesses[name, host].trouble.delay_s
+        if endpoint == DISK:
+            return DISK_S
+        hypervisor, usual_s = self.hypervisors.get(name), self.shape.answer_s
+        if hypervisor is None:
+            return max(API_DELAY_S if usual_s is None else usual_s, self.shape.api_s)
+        return max(hypervisor.trouble.delay_s, usual_s or 0.0)
 
     def holds_pods(self, guest: Guest) -> bool:
         """Whether a guest's kubelet has started any pod since the guest booted."""
@@ -285,14 +287,3 @@ class Simulation:
         for machine in self._machines.values():
             if machine.guest.node == name:
                 machine.heard(obj)
-
-    def _delay_s(self, endpoint: str) -> float:
-        name, _, host = endpoint.partition("/")
-        if (name, host) in self.witnesses:
-            return self.witnesses[name, host].trouble.delay_s
-        if endpoint == DISK:
-            return DISK_S
-        hypervisor, usual_s = self.hypervisors.get(name), self.shape.answer_s
-        if hypervisor is None:
-            return max(API_DELAY_S if usual_s is None else usual_s, self.shape.api_s)
-        return max(hypervisor.trouble.delay_s, usual_s or 0.0)

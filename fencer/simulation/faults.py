@@ -140,12 +140,42 @@ class What(StrEnum):
     """Until then it only observes; then its configuration says `mode: armed`, and it is reloaded."""
     DISK_HANGS = "disk_hangs"
     """The disk under its journal, for a while."""
+    AGENT_RESTARTED = "agent_restarted"
+    """Stopped as a package upgrade stops it: between two passes, and it gives its Leases back."""
+    AGENT_PAUSED = "agent_paused"
+    """The VM that it runs in is paused, and its clocks with it; later NTP corrects the wall clock."""
+    AGENT_SNAPSHOT = "agent_snapshot"
+    """A snapshot of that VM, with its memory and its disk …"""
+    AGENT_REVERTED = "agent_reverted"
+    """… and it is reverted to that: its monotonic clock goes on from there; NTP corrects the wall clock."""
+    AGENT_RESTORED = "agent_restored"
+    """Only its disk is put back, as it was at the snapshot, and a fresh process begins."""
+    # the way of one agent to an endpoint, or to the API server (target: which agent)
+    LINK_CUT = "link_cut"
+    LINK_HANGS = "link_hangs"
+    LINK_SLOW = "link_slow"
+    LINK_DENIED = "link_denied"
+    LINK_STALE = "link_stale"
+    """What it sweeps is old; only of an endpoint."""
+    LINK_DEAF = "link_deaf"
+    """Whatever it sends arrives, and no answer does."""
+    LINK_BACK = "link_back"
     FREEZE = "freeze"
     TYPED = "typed"
     """Somebody types a command of fencer, about the node of its target: see `fencer.simulation.crew`."""
 
 
-OF_AGENTS = frozenset({What.AGENT_FROZEN, What.AGENT_KILLED, What.AGENT_ARMED, What.DISK_HANGS})
+OF_LINKS = frozenset(
+    {
+        *(What.LINK_CUT, What.LINK_HANGS, What.LINK_SLOW, What.LINK_DENIED, What.LINK_STALE, What.LINK_DEAF),
+        What.LINK_BACK,
+    }
+)
+"""What happens to the way of one agent: see `fencer.simulation.links`."""
+OF_AGENTS = OF_LINKS | {
+    *(What.AGENT_FROZEN, What.AGENT_KILLED, What.AGENT_ARMED, What.DISK_HANGS, What.AGENT_RESTARTED),
+    *(What.AGENT_PAUSED, What.AGENT_SNAPSHOT, What.AGENT_REVERTED, What.AGENT_RESTORED),
+}
 """What happens to agents, of which the rest of the world knows nothing: see `fencer.simulation.crew`."""
 
 OF_PEOPLE = frozenset(
@@ -178,6 +208,7 @@ class Fault:
         for_s: Of an agent: how long it stands still, or until it is started again.
         steps: Of an agent: after so many further steps of its calls, so that it is in the midst of something.
         words: Of a command: what is typed after ``fencer``.
+        endpoint: Of the way of an agent: where it leads; empty: to the API server.
     """
 
     at_s: float
@@ -189,11 +220,14 @@ class Fault:
     for_s: float = 0.0
     steps: int = 0
     words: str = ""
+    endpoint: str = ""
 
     @property
     def told(self) -> str:
         """Say it in a sentence."""
         plain = f"{self.target} {self.what.value.replace('_', ' ')}".strip()
+        if self.what in OF_LINKS:
+            plain = f"{plain}: its way to {self.endpoint or 'the API server'}"
         return self.text or (f"types: fencer {self.words}" if self.words else plain)
 
 

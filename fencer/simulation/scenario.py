@@ -42,12 +42,14 @@ class Watcher:
         from_s: When it is started, in seconds since the story began.
         until_s: When it ends.
         calls: What its configuration calls an endpoint, where that is not the name that all others know.
+        observes: Its configuration says `mode: observe`, whatever the story's policy is.
     """
 
     knows: tuple[str, ...] | None = None
     from_s: float = 0.0
     until_s: float = math.inf
     calls: Mapping[str, str] = field(default_factory=dict)
+    observes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,22 +19,26 @@ see the other. If another tool starts it, they are counted, and are no breach.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import cast
 
 from fencer.core.maintenance import window_for
-from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState
+from fencer.core.model import OUT_OF_SERVICE, Evidence, FenceMark, GuestRef, NodeView, PodView, PowerState
 from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
 from fencer.core.requests import Progress, Request, Strategy
-from fencer.core.times import Moment
+from fencer.core.times import Moment, parse_utc
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
+from fencer.simulation.boots import Boots
 from fencer.simulation.datacenter import ALIVE
 from fencer.simulation.deceptions import gives_away_s
 from fencer.simulation.guests import NO_ENDPOINT, Guest
 from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
+from fencer.simulation.own_clock import OwnClock
 
 ON_ITS_WAY_S = 10.0
 """How old an answer may be to be acted upon: the deadline of a call, which is how old a reading may be."""
@@ -93,8 +97,12 @@ class Truth:
         self._policy = policy
         self._silent_s = policy.lease_silent_s or LEASE_DURATION_S
         self._acting = False
-        self._looks: Mapping[str, float] = {}
-        self._knows: Collection[str] = ()
+        self._actor: _Actor | None = None
+        """Whose doing it is, what is just done."""
+        self._ordered: dict[tuple[str, str, str], _Actor] = {}
+        """Guest → who gave it its last order."""
+        self.heard: dict[str, datetime] = {}
+        """Node → when it was last heard before it was tainted."""
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
         self._fenced: set[str] = set()
@@ -113,20 +121,13 @@ class Truth:
         """Guest → since when it is off."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
-        self._boots: dict[str, set[str]] = {}
-        """Node that was ever tainted → the boots that its VMs had by then."""
-        self.memory_back_s: dict[str, float] = {}
-        """Node → when a boot from before its fence first ran under it, or after it."""
-        self.starts_s: dict[str, list[float]] = {}
-        """Node → when a run of its VM began, by the story's time."""
-        self._runs = {name: guest.starts for name, guest in simulation.world.guests.items()}
-        """Guest → its newest run that is counted there."""
+        self.boots = Boots(simulation)
         self._record: dict[str, frozenset[str]] = {}
         """Node that an agent tainted → UIDs of its pods and attachments at that time."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
         simulation.requests.on_answer.append(self._answered)
         for hypervisor in simulation.hypervisors.values():
-            hypervisor.on_stop += [self.cut_off, self._hold_against_window]
+            hypervisor.on_stop.append(self._stopped)
         simulation.world.on_power.append(self._note_power)
         simulation.api.watchers.append(self._changed)
 
@@ -140,21 +141,27 @@ class Truth:
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
     def ports(
-        self, holder: str, *, by_hand: bool = False, knows: Collection[str] | None = None
-    ) -> tuple[Cluster, dict[str, Hypervisor]]:
+        self,
+        holder: str,
+        own: OwnClock | None = None,
+        *,
+        by_hand: bool = False,
+        knows: Collection[str] | None = None,
+    ) -> tuple[object, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest.
 
         Args:
             holder: Who it is on a Lease; empty: a person's command, which needs none.
+            own: Its machine's clocks; None: they are the world's.
             by_hand: It is a person's command, and may start whatever they like.
             knows: The endpoints in its configuration; None: all.
         """
-        looks: dict[str, float] = {}
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
-        known = hypervisors if knows is None else knows
+        known = frozenset(hypervisors if knows is None else knows)
+        actor = _Actor(own or OwnClock(clock), known)
 
         def looked(guest: GuestRef) -> None:
-            looks[guest.name] = clock.now_s()
+            actor.looks[guest.name] = clock.now_s()
 
         def started(ref: GuestRef) -> None:
             for guest in self._simulation.world.guests.values():
@@ -165,8 +172,9 @@ class Truth:
                     self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
 
         def orders(ref: GuestRef) -> None:
-            held_by = self._simulation.leases.read_lease(self._simulation.lease_of(ref.endpoint)).holder
-            if holder and held_by != holder:
+            self._ordered[ref.key] = actor
+            held_by = self._simulation.leases.holder_of(self._simulation.lease_of(ref.endpoint))
+            if holder and held_by != holder and not actor.went_on_lately(clock.now_s()):
                 guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
                 self._breach(
                     guest.node, f"{holder} gives an order, and {held_by or 'nobody'} holds the Lease"
@@ -175,22 +183,17 @@ class Truth:
         watched = {
             name: _WatchedHypervisor(port, looked, started, orders) for name, port in hypervisors.items()
         }
-        cluster = _WatchedCluster(self, looks, known, self._simulation.cluster)
-        return cast("Cluster", cluster), cast("dict[str, Hypervisor]", watched)
+        cluster = _WatchedCluster(self, actor, self._simulation.cluster)
+        return cluster, cast("dict[str, Hypervisor]", watched)
 
     @contextmanager
-    def acting(self, looks: Mapping[str, float], knows: Collection[str]) -> Iterator[None]:
-        """What changes now is the doing of an agent, which last looked at each guest then.
-
-        Args:
-            looks: When it last looked at each guest.
-            knows: The endpoints in its configuration.
-        """
-        self._acting, self._looks, self._knows = True, looks, knows
+    def acting(self, actor: _Actor) -> Iterator[None]:
+        """What changes now is the doing of an agent."""
+        self._acting, self._actor = True, actor
         try:
             yield
         finally:
-            self._acting = False
+            self._acting, self._actor = False, None
 
     def cleared(self, pod: PodView) -> None:
         """Take note of a pod that is about to be cleared."""
@@ -205,6 +208,12 @@ class Truth:
             self._given_away(found.node, f"{pod} is cleared")
             if found.node not in self._ours:
                 self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
+
+    def _stopped(self, guest: Guest) -> None:
+        self._actor = self._ordered.get(guest.ref.key)
+        self.cut_off(guest)
+        self._hold_against_window(guest)
+        self._actor = None
 
     def cut_off(self, guest: Guest) -> None:
         """Take note of a guest whose power is being cut by an agent, at the moment in which it is.
@@ -268,8 +277,7 @@ class Truth:
             self._given_away(name, "tainted")
             guests = [one for one in self._simulation.world.guests.values() if one.node == name]
             self._record[name] = self._held_by(name)
-            self.memory_back_s.pop(name, None)
-            self._note_boots(name, guests)
+            self.boots.fenced(name, guests)
             stopped = any(self._cuts.get(guest.name) == guest.starts for guest in guests)
             self._hold_against_hands_off(name, "tainted", begun=stopped)
             self._hold_against_others(name, "tainted", begun=False)
@@ -372,26 +380,11 @@ class Truth:
         lost = self._record.get(name, frozenset()) - self._held_by(name)
         known_s = self._simulation.clock.now_s() - SHOWS_ITSELF_S
         for guest in self._simulation.world.guests.values():
-            old = guest.node == name and guest.boot_id in self._boots.get(name, ())
+            old = guest.node == name and self.boots.from_before(guest)
             since_s = max(self._runs_since_s.get(guest.name, math.inf), fenced_s)
             if old and lost and guest.running() and self._simulation.heard(guest) and since_s < known_s:
                 away = f"{len(lost)} of what it was about were given away"
                 self._breach(name, f"its fence is lifted, {away}, and {guest.name} runs with old memory")
-
-    def _note_boots(self, name: str, guests: Sequence[Guest]) -> None:
-        """Take note of the boots from before a fence; one that has just begun, and held nothing, is none."""
-        boots, known = self._boots.setdefault(name, set()), self._simulation.api.nodes[name].boot_id
-        for guest in guests:
-            if guest.power is not PowerState.RUNNING or guest.boot_id == known:
-                boots.add(guest.boot_id)
-            if guest.snapshot is not None:
-                boots.add(guest.snapshot.boot_id)
-            self._note_old_memory(guest)
-
-    def _note_old_memory(self, guest: Guest) -> None:
-        """Take note of a boot from before a fence that runs."""
-        if guest.power is PowerState.RUNNING and guest.boot_id in self._boots.get(guest.node, ()):
-            self.memory_back_s.setdefault(guest.node, self._simulation.timeline.now_s())
 
     def _hold_against_copies(self, guest: Guest, knows: Collection[str]) -> None:
         """No VM is started by fencer while another one runs from its disk, or has memory that may run on."""
@@ -456,9 +449,6 @@ class Truth:
 
     def _note_power(self, guest: Guest) -> None:
         alive = guest.power in self._alive
-        if guest.power is PowerState.RUNNING and self._runs.get(guest.name) != guest.starts:
-            self._runs[guest.name] = guest.starts
-            self.starts_s.setdefault(guest.node, []).append(self._simulation.timeline.now_s())
         if guest.power is not PowerState.RUNNING:
             self._runs_since_s.pop(guest.name, None)
         else:
@@ -474,8 +464,6 @@ class Truth:
         if alive and not self._was_alive.get(guest.name, True):
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive
-        # A moment later: which boot it is of is set after its power.
-        self._simulation.clock.after(0.001, lambda: self._note_old_memory(guest))
 
     def _living(self, node: str) -> list[Guest]:
         """Return the guests whose memory is, or was when the pods of this node ran in it, that node's."""
@@ -492,7 +480,7 @@ class Truth:
         oldest_s = self._simulation.clock.now_s() - ON_ITS_WAY_S
         for guest in self._living(node):
             brought_back = not guest.cold or guest.power is not PowerState.RUNNING
-            looked_s = self._looks.get(guest.name, -math.inf)
+            looked_s = -math.inf if self._actor is None else self._actor.looks.get(guest.name, -math.inf)
             since = oldest_s <= looked_s <= self._back_s.get(guest.name, -math.inf)
             if (brought_back and since) or (not brought_back and self._was_never_heard(guest)):
                 self.overtaken += 1
@@ -509,12 +497,19 @@ class Truth:
         It takes three looks at a node that is heard while its VM is off to expose that it runs elsewhere.
         """
         copies = [one for one in self._simulation.world.copies_of(guest) if one.node == guest.node]
-        if guest.endpoint in self._knows or not copies:
+        if not copies or self._actor is None or guest.endpoint in self._actor.knows:
             return False
         off_s = max(self._off_since_s.get(one.name, math.inf) for one in copies)
         since_s = max(off_s, self._runs_since_s.get(guest.name, math.inf))
-        heard_s = self._simulation.api.nodes[guest.node].renewed_s if guest.node in self._nodes else -math.inf
-        return heard_s - since_s < gives_away_s(self._simulation.shape)
+        node = self._simulation.api.nodes.get(guest.node)
+        return node is None or node.renewed_s - since_s < gives_away_s(self._simulation.shape)
+
+    @property
+    def _now_s(self) -> float:
+        return self._simulation.clock.now_s()
+
+    def _names_of(self, node: str) -> list[str]:
+        return [guest.name for guest in self._simulation.world.guests.values() if guest.node == node]
 
     def _was_never_heard(self, guest: Guest) -> bool:
         """Whether its kubelet has not told of this boot yet, so that nobody knows of it."""
@@ -522,10 +517,41 @@ class Truth:
         return node is not None and node.boot_id != guest.boot_id
 
     def _breach(self, node: str, text: str) -> None:
+        if self._actor is not None and self._actor.was_paused_over(self._names_of(node), self._now_s):
+            self.overtaken += 1
+            return
         self.breaches += 1
         self._simulation.timeline.tell("world", node, "breach", text)
         if self._strict:
             raise Breach(f"{self._simulation.timeline.now_s():.1f} s: {node}: {text}")
+
+
+@dataclass(slots=True)
+class _Actor:
+    """An agent, in one life of its process.
+
+    Attributes:
+        own: Its machine's clocks.
+        knows: The endpoints in its configuration.
+        looks: Guest → when it last looked at it live, by the world's clock.
+    """
+
+    own: OwnClock
+    knows: frozenset[str]
+    looks: dict[str, float] = field(default_factory=dict)
+
+    def went_on_lately(self, now_s: float) -> bool:
+        """Whether its clocks stood still, or were set back, so shortly ago that it cannot know that yet."""
+        return now_s - self.own.went_on_s <= ON_ITS_WAY_S
+
+    def was_paused_over(self, guests: Collection[str], now_s: float) -> bool:
+        """Whether it does now what was due when its clocks stopped: it has not looked at the VM since.
+
+        Its deadline counts by its own clock, and no answer has come that could have shown it the time.
+        """
+        looked_s = max((self.looks.get(guest, -math.inf) for guest in guests), default=-math.inf)
+        due = self.own.stopped_s - ON_ITS_WAY_S <= looked_s <= self.own.went_on_s
+        return due and self.went_on_lately(now_s)
 
 
 class _Seen:
@@ -576,10 +602,8 @@ class _WatchedHypervisor:
 class _WatchedCluster:
     """The cluster's port, and what is given away by it."""
 
-    def __init__(
-        self, truth: Truth, looks: Mapping[str, float], knows: Collection[str], cluster: Cluster
-    ) -> None:
-        self._truth, self._looks, self._knows, self._cluster = truth, looks, knows, cluster
+    def __init__(self, truth: Truth, actor: _Actor, cluster: Cluster) -> None:
+        self._truth, self._actor, self._cluster = truth, actor, cluster
 
     def __getattr__(self, name: str) -> object:
         call = getattr(self._cluster, name)
@@ -587,12 +611,17 @@ class _WatchedCluster:
             return call
 
         def watched(*args: object, **options: object) -> object:
-            with self._truth.acting(self._looks, self._knows):
+            with self._truth.acting(self._actor):
                 return call(*args, **options)
 
         return watched
 
     def clear(self, pod: PodView, why: str) -> Cleared:
-        with self._truth.acting(self._looks, self._knows):
+        with self._truth.acting(self._actor):
             self._truth.cleared(pod)
             return self._cluster.clear(pod, why)
+
+    def taint(self, node: NodeView, mark: FenceMark) -> None:
+        self._truth.heard[node.name] = parse_utc(self._cluster.fact(node.name).renew_time or "")
+        with self._truth.acting(self._actor):
+            self._cluster.taint(node, mark)

@@ -13,6 +13,7 @@ from random import Random
 
 from fencer.core.policy import Policy
 from fencer.simulation import deceptions, incidents
+from fencer.simulation.agents_drawn import AGENT_LAYERS
 from fencer.simulation.assembly import Shape
 from fencer.simulation.blips import blips, crash_loop
 from fencer.simulation.faults import Fault, What
@@ -95,12 +96,19 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     stays_down = chance_of(chance, 0.4) and not kind.comes_back
     world = replace(sound, script=script, watchers=watchers)
-    world = covered(world, seed, (*LAYERS, *MEDDLING), needs_witness=kind.needs_witness)
+    world = covered(world, seed, EVERY_LAYER, needs_witness=kind.needs_witness)
     left_out = RETURNS if stays_down else frozenset[What]()
-    faults = [one for one in world.script if one.what not in left_out or one.target not in shape.nodes]
-    script = tuple(sorted(faults, key=lambda fault: fault.at_s))
-    return replace(world, script=script, duration_s=_ends_s(script, world.policy) + CALM_S)
+    left = (one for one in world.script if one.what not in left_out or one.target not in shape.nodes)
+    world = replace(world, script=tuple(sorted(left, key=lambda fault: fault.at_s)))
+    return replace(world, duration_s=_ends_s(world.script, world.policy) + CALM_S)
 
+
+EVERY_LAYER = (
+    *LAYERS,
+    *AGENT_LAYERS,
+    *MEDDLING,
+)
+"""What may come over a world, in this order."""
 
 CALM = Scenario(
     name="calm",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from fencer.core.annotations import BINDING
+from fencer.core.annotations import BINDING, MARK
 from fencer.core.identity import HARMLESS
 from fencer.core.model import PowerState
 from fencer.core.policy import Policy, UnresponsiveGuest
@@ -91,7 +91,7 @@ def _fell_on_its_way(script: Collection[Fault], guest: str) -> bool:
 
 
 def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()) -> Iterator[str]:
-    """Name each node that is dead and not fenced and cleared, or alive and not free, or not guarded.
+    """Name each node that is dead and not fenced and cleared, or alive and not free, or left over.
 
     Args:
         stage: The story.
@@ -117,8 +117,20 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
             kept = "out of service" * node.out_of_service or "cordoned by fencer" * ours
             if kept and (node.out_of_service or node.unschedulable):
                 yield f"{name} is back, and not free: {kept}"
+            elif MARK in node.annotations:
+                yield f"{name} is back, and has the mark of a fence that was lifted"
             if BINDING not in node.annotations and not claims:
                 yield f"{name} is heard, and never was bound"
+    yield from _left_over(stage)
+
+
+def _left_over(stage: Stage) -> Iterator[str]:
+    """Name each request that was taken back, and that stays by a finalizer without a fence."""
+    nodes = stage.simulation.api.nodes
+    for request in stage.simulation.requests.all():
+        fenced = request.node in nodes and nodes[request.node].out_of_service
+        if request.deleting and request.adopted and not fenced:
+            yield f"{request} was taken back, and fencer's finalizer keeps it"
 
 
 def _machine(stage: Stage, name: str) -> Guest:

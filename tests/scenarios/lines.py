@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from fencer.core.model import Decision, Outcome
-from fencer.simulation.faults import Fault
-from fencer.simulation.scenario import Scenario
+from fencer.simulation.faults import OF_LINKS, Fault
+from fencer.simulation.scenario import Scenario, Watcher
 from fencer.simulation.stage import Stage, Summary
 from fencer.simulation.timeline import StageEvent
 
@@ -56,15 +56,24 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
         then = f"; {server.then_ahead_s:g} s from {clock(set_s).strip()}" if math.isfinite(set_s) else ""
         yield f"an API server whose clock is ahead by {server.ahead_s:g} s{then}"
     for number, watcher in enumerate(scenario.watchers, 1):
-        knows = "all endpoints" if watcher.knows is None else ", ".join(watcher.knows)
-        yield f"fencer-{number} knows {knows}; watches from {clock(watcher.from_s).strip()}"
+        yield f"fencer-{number} {watcher_words(watcher)}"
+
+
+def watcher_words(watcher: Watcher) -> str:
+    """Write what an agent knows, when it watches, and how its configuration differs."""
+    knows = "all endpoints" if watcher.knows is None else ", ".join(watcher.knows)
+    until = f" until {clock(watcher.until_s).strip()}" if math.isfinite(watcher.until_s) else ""
+    names = "".join(f"; calls {name} {own}" for name, own in watcher.calls.items())
+    only = "; only observes" if watcher.observes else ""
+    return f"knows {knows}; watches from {clock(watcher.from_s).strip()}{until}{names}{only}"
 
 
 def script_lines(script: Iterable[Fault]) -> Iterator[str]:
     """Write what is going to happen."""
     for fault in script:
         fate = f" for {fault.for_s:.1f} s, after {fault.steps} steps" if fault.for_s else ""
-        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{fate}".rstrip()
+        way = f" to {fault.endpoint or 'the API server'}" if fault.what in OF_LINKS else ""
+        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{way}{fate}".rstrip()
 
 
 def node_lines(stage: Stage) -> Iterator[str]:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 
+from fencer.core.model import Reason
 from tests.scenarios.judge import Verdict, judge, recipe_of
 from tests.scenarios.recipes import RECIPES
 from tests.support import amounts
@@ -36,10 +37,12 @@ class Played:
     Attributes:
         counts: By recipe and what was counted.
         wrong: Seed → what is wrong with it.
+        reasons: Of decisions about nodes, each that was given in any of them.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     wrong: dict[int, str] = field(default_factory=dict)
+    reasons: set[str] = field(default_factory=set)
 
     def note(self, seed: int, verdict: Verdict) -> None:
         """Take in how one went."""
@@ -48,6 +51,7 @@ class Played:
         self.counts[recipe, "faults"] += verdict.script
         for what in ("fenced", "lifted", "revenant", "overtaken"):
             self.counts[recipe, what] += getattr(verdict, what)
+        self.reasons |= verdict.reasons
         if verdict.wrong:
             self.counts[recipe, "wrong"] += 1
             self.wrong[seed] = verdict.wrong[0]
@@ -56,6 +60,7 @@ class Played:
         """Take in how others went."""
         self.counts += other.counts
         self.wrong |= other.wrong
+        self.reasons |= other.reasons
 
 
 def play(seeds: Iterable[int], play_one: Callable[[int], Verdict] = judge) -> Played:
@@ -80,6 +85,8 @@ def table(played: Played) -> Iterator[str]:
         yield f"| {recipe} | {' | '.join(f'{played.counts[recipe, what]:,}' for what in columns)} |"
     sums = (sum(played.counts[recipe, what] for recipe in recipes) for what in columns)
     yield f"| all | {' | '.join(f'{count:,}' for count in sums)} |"
+    never = ", ".join(sorted(set(Reason) - played.reasons))
+    yield f"reasons of decisions: {len(played.reasons)} of {len(Reason)}; never: {never or 'none'}"
 
 
 def main(words: list[str]) -> int:
