@@ -355,9 +355,11 @@ class Truth:
         ]
         hosts = {host for node in young if (host := self._died_with.get(node))}
         used = len(hosts) + sum(not self._died_with.get(node) for node in young)
-        if used > self._limit:
-            self._breach(name, f"the brake is at {self._limit}, and this is fence {used}")
-        all_hosts = {machine.guest.host for machine in machines.values()} | hosts
+        limit = max(self._limit, self._policy.brake_at(len(nodes)))  # more nodes may have joined
+        if used > limit:
+            self._breach(name, f"the brake is at {limit}, and this is fence {used}")
+        listed = (one.guest for one in machines.values() if one.guest.endpoint != NO_ENDPOINT)
+        all_hosts = {guest.host for guest in listed} | hosts
         if len(hosts) > self._policy.brake_at_hosts(len(all_hosts)):
             self._breach(name, f"{len(hosts)} of {len(all_hosts)} hosts have died by these fences")
 
