@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 
 from tests.scenarios.judge import Kept, judge, recipe_of, world_of
@@ -21,6 +22,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--faults", type=_numbers, help="only those faults of its script: 0,3,4 or none")
     parser.add_argument("--agents", type=int, help="only so many of its agents")
     asked = parser.parse_args(words)
+    logging.disable()
     if asked.seed < 0:
         parser.error(f"seeds are counted from 0, and there is none called {asked.seed}")
     recipe = asked.recipe or recipe_of(asked.seed)
