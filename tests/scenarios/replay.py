@@ -22,7 +22,6 @@ def main(words: list[str]) -> int:
     parser.add_argument("--faults", type=_numbers, help="only those faults of its script: 0,3,4 or none")
     parser.add_argument("--agents", type=int, help="only so many of its agents")
     asked = parser.parse_args(words)
-    logging.disable()
     if asked.seed < 0:
         parser.error(f"seeds are counted from 0, and there is none called {asked.seed}")
     recipe = asked.recipe or recipe_of(asked.seed)
@@ -56,4 +55,5 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 if __name__ == "__main__":
+    logging.disable()  # what agents log is part of no story
     sys.exit(main(sys.argv[1:]))
