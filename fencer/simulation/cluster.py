@@ -96,6 +96,13 @@ class SimulatedCluster:
             self.tainted_by_hand.add(name)
             self._api.set_taints(node, (*node.taints, Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute")))
 
+    def untaint_by_hand(self, name: str) -> None:
+        """Take the out-of-service taint off as ``kubectl taint`` does, no matter who set it; notes stay."""
+        node = self._api.nodes.get(name)
+        if node is not None and node.out_of_service:
+            self.tainted_by_hand.discard(name)
+            self._api.set_taints(node, [taint for taint in node.taints if taint.key != OUT_OF_SERVICE])
+
     def cordon_by_hand(self, name: str) -> None:
         """Cordon as ``kubectl cordon`` does: a node that is cordoned is not written to."""
         node = self._api.nodes.get(name)

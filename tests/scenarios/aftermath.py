@@ -224,6 +224,8 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
         return
     if BINDING not in node.annotations:
         return  # it fell before any agent had seen it alive: a person has to say who it was
+    if not node.out_of_service and _fence_was_taken_off(stage, node.name):
+        return  # fencer does not undo what a person did
     comes_again = node.out_of_service  # a pod whose template names a fenced node: it came after the fence
     stay = [
         pod
@@ -239,6 +241,11 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
         fenced = "" if node.out_of_service else "not fenced, "
         what = ", ".join([*map(str, left), *held])
         yield f"{node.name} is dead, {fenced}not cleared: {what}"
+
+
+def _fence_was_taken_off(stage: Stage, name: str) -> bool:
+    script = stage.scenario.script
+    return any(fault.what is What.UNTAINT_BY_HAND and fault.target == name for fault in script)
 
 
 def _is_to_be_stopped(stage: Stage, node: ApiNode, guest: Guest) -> bool:
