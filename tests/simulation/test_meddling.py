@@ -13,6 +13,7 @@ from fencer.simulation.meddling import JOINS, ways_elsewhere
 from fencer.simulation.restarts import CRASHED, ENDED, WITH_ITS_HOST, Restarter, Restarts
 from fencer.simulation.scenario import mixed
 from fencer.simulation.truth import Breach
+from fencer.simulation.workloads import StatefulSet
 from fencer.simulation.worlds import CALM, world_by_seed
 from tests.scenarios.lines import world_lines
 from tests.simulation.test_truth import Witnessed
@@ -23,7 +24,8 @@ WORLDS = [world_by_seed(seed, Policy()) for seed in range(1500)]
 def test_each_of_its_faults_is_drawn():
     drawn = Counter(fault.what for world in WORLDS for fault in world.script)
     asked = (What.STARTED_ELSEWHERE, What.STARTED_ABROAD, What.STARTED_ON_OTHER_HOST, What.COPY_DEFINITION)
-    asked += (*JOINS, What.JOIN_UNDER_NAME)
+    asked += (*JOINS, What.JOIN_UNDER_NAME, What.POD_BY_HAND, What.FORCE_DELETE_BLINDLY)
+    asked += (What.ATTACH_BY_HAND, What.DETACH_BY_HAND)
     assert min(drawn[what] for what in asked) > 3
     after = {restarts.after for world in WORLDS for restarts in world.restarts}
     assert after == {WITH_ITS_HOST, CRASHED, ENDED}
@@ -163,3 +165,43 @@ def test_an_agent_is_back_before_a_hypervisor_forgets_what_it_did_not_see():
         assert max(one.at_s + one.for_s for one in down) < forgotten_s
         covered += 1
     assert covered
+
+
+@pytest.mark.parametrize(("release_s", "left"), [(None, 1), (20.0, 0)])
+def test_a_finalizer_holds_a_pod_that_is_over_until_it_is_released(release_s, left):
+    held = StatefulSet("held", 1, finalizer="example.com/held", release_s=release_s)
+    simulation = Simulation(Shape(), (held,))
+    simulation.warm_up()
+    pod = simulation.api.pods_of(held.owner)[0]
+    simulation.api.delete_pod(pod)
+    simulation.clock.advance(15.0)
+    assert pod.over
+    assert pod.uid in simulation.api.pods
+    simulation.clock.advance(30.0)
+    assert sum(one is pod for one in simulation.api.pods.values()) == left
+
+
+def test_an_attachment_by_hand_is_left_alone_until_its_person_deletes_it():
+    world = Witnessed()
+    world.happen(What.ATTACH_BY_HAND, pass_s=30.0)
+    attachments = world.simulation.api.attachments
+    assert attachments["by-hand-k8s-2", "k8s-2"].attached
+    world.happen(What.DETACH_BY_HAND)
+    assert ("by-hand-k8s-2", "k8s-2") not in attachments
+
+
+def test_a_pod_made_by_hand_comes_onto_a_fenced_node():
+    world = Witnessed()
+    world.happen(What.CRASH)
+    world.taint()
+    world.happen(What.POD_BY_HAND, pass_s=2.0)
+    assert any(pod.name.startswith("by-hand") for pod in world.port.pods("k8s-2"))
+
+
+def test_pods_of_a_living_node_can_be_force_deleted_too():
+    world = Witnessed()
+    before = {pod.uid for pod in world.port.pods("k8s-2")}
+    world.happen(What.FORCE_DELETE_PODS)
+    assert {pod.uid for pod in world.port.pods("k8s-2")} >= before
+    world.happen(What.FORCE_DELETE_BLINDLY)
+    assert not before & {pod.uid for pod in world.port.pods("k8s-2")}
