@@ -188,6 +188,16 @@ def attached_by_hand(chance: Random, world: Scenario) -> Scenario:
     return and_then(world, Fault(at_s + chance.uniform(1.0, 200.0), What.DETACH_BY_HAND, victim))
 
 
+def few_admitted(chance: Random, world: Scenario) -> Scenario:
+    """The configuration admits power actions on some VMs only, or on none; and there are VMs of no node."""
+    nodes = world.shape.nodes
+    admitted = tuple(chance.sample(nodes, chance.choice((0, 1, len(nodes) // 2, len(nodes) - 1))))
+    return replace(world, shape=replace(world.shape, admitted=admitted, bystanders=("bystander",)))
+
+
+MEDDLED = (Layer(few_admitted, 0.2),)
+"""What the cluster and its configuration are like."""
+
 MEDDLING = (
     Layer(started_elsewhere, 0.12),
     Layer(definition_copied, 0.05),

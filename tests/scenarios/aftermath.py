@@ -181,6 +181,8 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
     api, silent = stage.simulation.api, stage.simulation.world.silent_hosts
     if guest.host in silent or guest.endpoint not in stage.simulation.hypervisors:
         return
+    if guest.power is PowerState.PAUSED and not stage.simulation.admits(guest):
+        return  # it would have to be stopped, and may not be
     if BINDING not in node.annotations:
         return  # it fell before any agent had seen it alive: a person has to say who it was
     comes_again = node.out_of_service  # a pod whose template names a fenced node: it came after the fence
@@ -209,7 +211,8 @@ def _is_to_be_stopped(stage: Stage, node: ApiNode, guest: Guest) -> bool:
     asked = request is not None and request.strategy is Strategy.STOP and not request.refused
     silent_s = stage.simulation.clock.now_s() - node.renewed_s
     wanted = (asked or policy.unresponsive_guest is UnresponsiveGuest.STOP) and not node.out_of_service
-    return wanted and guest.running() and silent_s > policy.unresponsive_after_s + policy.power_window_s
+    possible = stage.simulation.admits(guest) and guest.running()
+    return wanted and possible and silent_s > policy.unresponsive_after_s + policy.power_window_s
 
 
 def _braked(stage: Stage) -> bool:

@@ -1,12 +1,15 @@
 """What other tools do in random worlds: that it is drawn, that it happens, and how it is judged."""
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
+from fencer.contract.deadlines import IN_TIME
 from fencer.core.identity import swapped
 from fencer.core.policy import Policy
+from fencer.errors import HypervisorProtocol
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.faults import NO_UUIDS, Fault, What, apply
 from fencer.simulation.meddling import JOINS, ways_elsewhere
@@ -205,3 +208,37 @@ def test_pods_of_a_living_node_can_be_force_deleted_too():
     assert {pod.uid for pod in world.port.pods("k8s-2")} >= before
     world.happen(What.FORCE_DELETE_BLINDLY)
     assert not before & {pod.uid for pod in world.port.pods("k8s-2")}
+
+
+@pytest.mark.parametrize("order", ["stop", "start", "discard", "shutdown"])
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("k8s-1", None),
+        ("k8s-2", "power actions on it are not admitted"),
+        ("bystander", "is no node's VM"),
+        ("k8s-1-copy", "is no node's VM"),
+    ],
+)
+def test_orders_are_for_admitted_vms_of_nodes_only(order, target, why):
+    world = Witnessed(Shape(admitted=("k8s-1",), bystanders=("bystander",)))
+    world.happen(What.CLONE, "k8s-1")
+    world.happen(What.PAUSE, target, pass_s=61.0)
+    _, hypervisors = world.truth.ports("", by_hand=True)
+    give = getattr(hypervisors["lab"], order)
+    objects = pytest.raises(Breach, match=why) if why else suppress(HypervisorProtocol)
+    with objects:
+        give(world.simulation.guest(target).ref, None, IN_TIME)
+    assert world.truth.breaches == bool(why)
+
+
+def test_the_rules_admit_no_other_vm():
+    simulation = Simulation(Shape(admitted=("k8s-1",), bystanders=("bystander",)), mixed())
+    assert simulation.rules().admitted["lab"].uuids == {simulation.guest("k8s-1").uuid}
+
+
+def test_a_report_shows_which_vms_are_admitted():
+    world = next(world for world in WORLDS if world.shape.admitted == ())
+    lines = list(world_lines(world))
+    assert "power actions are admitted on the VMs of: no node" in lines
+    assert "VMs that are no node's: bystander" in lines
