@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fencer.core.election import CLUSTER_LEASE, lease_name
@@ -34,8 +34,8 @@ DISK_S = 0.001
 API_DELAY_S = 0.005
 """What a request to the API server takes here, where it goes through the `Asker`."""
 
-HEARD_S = 12.0
-"""A kubelet that renewed its lease so long ago lives: it does so every 10 s."""
+LATER_S = 2.0
+"""A kubelet that renewed its lease one period and so long ago lives."""
 
 WARM_UP_S = 120.0
 """All pods of a sound world are Ready long before."""
@@ -113,6 +113,7 @@ class Simulation:
         strict: A double writer raises `DoubleWriter`; otherwise it is told and counted.
         timing: How slow the control plane is.
         kubelets: How quick the kubelets are.
+        kubelets_of: How quick those are that differ, by node.
     """
 
     def __init__(
@@ -124,6 +125,7 @@ class Simulation:
         strict: bool = True,
         timing: Timing | None = None,
         kubelets: KubeletTiming | None = None,
+        kubelets_of: Mapping[str, KubeletTiming] | None = None,
     ) -> None:
         self.shape = shape
         self.seed = seed
@@ -149,7 +151,7 @@ class Simulation:
         """Node → the machine that is that node, the newest one where it was replaced."""
         self._machines: dict[str, SimulatedNode] = {}
         self._memories: dict[str, KubeletMemory] = {}
-        self._kubelets = kubelets or KubeletTiming()
+        self._kubelets, self._kubelets_of = kubelets or KubeletTiming(), kubelets_of or {}
         self.leases.make(CLUSTER_LEASE, *(self.lease_of(endpoint) for endpoint in self.hypervisors))
         for name in shape.nodes:
             self._add_node(name, shape.host_of(name))
@@ -202,7 +204,12 @@ class Simulation:
     def heard(self, guest: Guest) -> bool:
         """Whether a guest's kubelet works, and was heard a moment ago."""
         node = self.api.nodes.get(guest.node)
-        return node is not None and self.clock.now_s() - node.renewed_s < HEARD_S and self.can_be_heard(guest)
+        heard_s = self.timing_of(guest.node).renew_s + LATER_S
+        return node is not None and self.clock.now_s() - node.renewed_s < heard_s and self.can_be_heard(guest)
+
+    def timing_of(self, node: str) -> KubeletTiming:
+        """Return how quick the kubelet of a node is."""
+        return self._kubelets_of.get(node, self._kubelets)
 
     def can_be_heard(self, guest: Guest) -> bool:
         """Whether a guest's kubelet works, and nothing cuts it off."""
@@ -302,7 +309,7 @@ class Simulation:
         self._add_machine(guest)
 
     def _add_machine(self, guest: Guest) -> SimulatedNode:
-        machine = SimulatedNode(self.api, guest, self._kubelets, self.world.random, self.timeline)
+        machine = SimulatedNode(self.api, guest, self.timing_of(guest.node), self.world.random, self.timeline)
         self.nodes[guest.node] = self._machines[guest.name] = machine
         return machine
 

@@ -12,6 +12,10 @@ from fencer.simulation.faults import Fault, What
 GIVES_AWAY_S = 35.0
 """A kubelet that is heard for so long gives a lie away, where answers are quick: it renews every 10 s."""
 
+RENEW_S = 10.0
+RENEWALS = 2.5
+"""So many renewals that time is for."""
+
 CALLS_A_LOOK = 6
 """How many answers a close look, and the pass, wait for, for each node that has to be looked at."""
 
@@ -133,6 +137,12 @@ def many_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s: 
     return [*deaths, *back]
 
 
-def gives_away_s(shape: Shape) -> float:
-    """Return how long a kubelet has to be heard until each agent has looked thrice, however slow it is."""
-    return GIVES_AWAY_S + 3 * CALLS_A_LOOK * shape.call_s * len((*shape.nodes, *shape.spare))
+def gives_away_s(shape: Shape, renew_s: float = RENEW_S) -> float:
+    """Return how long a kubelet has to be heard until each agent has looked thrice, however slow it is.
+
+    Args:
+        shape: How slow answers are.
+        renew_s: How often the kubelet renews its lease.
+    """
+    renewals_s = GIVES_AWAY_S + RENEWALS * (renew_s - RENEW_S)
+    return renewals_s + 3 * CALLS_A_LOOK * shape.call_s * len((*shape.nodes, *shape.spare))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from fencer.core.annotations import EXCLUDE, PAUSE
 from fencer.core.identity import MEANINGLESS, swapped
@@ -153,11 +154,13 @@ class What(StrEnum):
     API_LAGS = "api_lags"
     API_CAUGHT_UP = "api_caught_up"
     WATCH_SWALLOWED = "watch_swallowed"
-    # fencer itself (target of the next four: which of its agents, like fencer-1)
+    # fencer itself (target of the next five: which of its agents, like fencer-1)
     AGENT_FROZEN = "agent_frozen"
     AGENT_KILLED = "agent_killed"
     AGENT_ARMED = "agent_armed"
     """Until then it only observes; then its configuration says `mode: armed`, and it is reloaded."""
+    AGENT_RELOADED = "agent_reloaded"
+    """Its configuration is changed, and it is reloaded."""
     DISK_HANGS = "disk_hangs"
     """The disk under its journal, for a while."""
     AGENT_RESTARTED = "agent_restarted"
@@ -194,7 +197,7 @@ OF_LINKS = frozenset(
 """What happens to the way of one agent: see `fencer.simulation.links`."""
 OF_AGENTS = OF_LINKS | {
     *(What.AGENT_FROZEN, What.AGENT_KILLED, What.AGENT_ARMED, What.DISK_HANGS, What.AGENT_RESTARTED),
-    *(What.AGENT_PAUSED, What.AGENT_SNAPSHOT, What.AGENT_REVERTED, What.AGENT_RESTORED),
+    *(What.AGENT_RELOADED, What.AGENT_PAUSED, What.AGENT_SNAPSHOT, What.AGENT_REVERTED, What.AGENT_RESTORED),
 }
 """What happens to agents, of which the rest of the world knows nothing: see `fencer.simulation.crew`."""
 
@@ -228,6 +231,7 @@ class Fault:
         for_s: Of an agent: how long it stands still, or until it is started again.
         steps: Of an agent: after so many further steps of its calls, so that it is in the midst of something.
         words: Of a command: what is typed after ``fencer``.
+        sets: Of a reload: keys and values of the agent's policy, where it differs now from the scenario's.
         endpoint: Of the way of an agent: where it leads; empty: to the API server.
     """
 
@@ -240,6 +244,7 @@ class Fault:
     for_s: float = 0.0
     steps: int = 0
     words: str = ""
+    sets: tuple[tuple[str, Any], ...] = ()
     endpoint: str = ""
 
     @property

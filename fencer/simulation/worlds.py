@@ -21,6 +21,7 @@ from fencer.simulation.incidents import Draw
 from fencer.simulation.layers import LAYERS, SHAPES, chance_of, covered
 from fencer.simulation.meddling import MEDDLED, MEDDLING
 from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
+from fencer.simulation.settings import SETTINGS, closes_s
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
 
 WORKING = (3, 3, 3, 4, 5, 8)
@@ -35,7 +36,12 @@ RETURNS = frozenset({What.START, What.RESUME, What.REBOOT, What.KUBELET_START, W
 """Left out of some worlds, of nodes: who fell stays down, and has to be fenced in the end."""
 CALM_S = 30.0
 """At least this long after the last fault nothing more happens."""
-FREED = frozenset({What.FENCING_RESUMED, What.NODE_RESUMED, What.NODE_INCLUDED, What.AGENT_ARMED})
+FREED = frozenset(
+    {
+        *(What.FENCING_RESUMED, What.NODE_RESUMED, What.NODE_INCLUDED),
+        *(What.AGENT_ARMED, What.AGENT_RELOADED),
+    }
+)
 """From then on nothing holds fencer back."""
 
 
@@ -107,6 +113,7 @@ EVERY_LAYER = (
     *LAYERS,
     *AGENT_LAYERS,
     *MEDDLING,
+    *SETTINGS,
 )
 """What may come over a world, in this order."""
 
@@ -185,5 +192,5 @@ def _watchers(chance: Random, shape: Shape, *, needs_witness: bool) -> tuple[Wat
 def _ends_s(script: Sequence[Fault], policy: Policy) -> float:
     """Return when nothing more happens: what was held back until the last of it has been done by then."""
     freed_s = [fault.at_s for fault in script if fault.what in FREED]
-    freed_s += [60.0 * int(window.ends[3:]) for window in policy.maintenance]
+    freed_s += map(closes_s, policy.maintenance)
     return max([0.0, *(fault.at_s + fault.for_s for fault in script), *(at_s + CALM_S for at_s in freed_s)])

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 
 from fencer.core.annotations import BINDING, MARK
+from fencer.core.election import DURATION_S
+from fencer.core.fitness import UNABLE_S
 from fencer.core.identity import HARMLESS
+from fencer.core.maintenance import window_for
 from fencer.core.model import PowerState
-from fencer.core.policy import Policy, UnresponsiveGuest
+from fencer.core.policy import Mode, PausedGuest, Policy, Remediation, UnresponsiveGuest
 from fencer.core.requests import Strategy
-from fencer.core.times import MOST_APART_S
+from fencer.core.times import MOST_APART_S, Moment
+from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import FROZEN_S, Fault, What
 from fencer.simulation.guests import NO_ENDPOINT, Guest
+from fencer.simulation.links import cut_for_ever
 from fencer.simulation.objects import ApiNode, ApiPod
 from fencer.simulation.passages import ARRIVAL_S, COPY_S, SWITCH_S
 from fencer.simulation.scenario import Scenario
@@ -33,20 +39,22 @@ CLAIMS = frozenset({What.LIE_UUID, What.JOIN_WITH_UUID, What.JOIN_WITH_SWAPPED_U
 ENDS = frozenset({What.CRASH, What.POWER_OFF, What.SHUTDOWN})
 """Whose guest has ended needs no power-off."""
 
-NOT_READY_S = 50.0 + 5.0
-"""Kubernetes' own default: node-monitor-grace-period and -period."""
+CONTROLLERS = Timing()
+"""Kubernetes' own defaults."""
+MORE_POLLS = 10
+"""So many passes may be made for nothing, or are only there to be sure."""
 CALLS = 25
 """So many answers one fence may wait for: four looks, of at most five calls, and the writes between them."""
 USUAL_ANSWER_S = 0.01
 
 
-def bound_s(policy: Policy, deaths: int, answer_s: float) -> float:
+def bound_s(policy: Policy, deaths: int, answer_s: float, controllers: Timing = CONTROLLERS) -> float:
     """Return how long after the last fault all is as it should be: by the policy, and by what answers take.
 
     NotReady and silent; paused for long enough, stopped, each in a window of its own, and held for as long as
     one that had to be killed; or heard often enough, and settled. Every pass may first have to go over all.
     """
-    silent_s = max(NOT_READY_S, policy.lease_silent_s)
+    silent_s = max(not_ready_s(controllers), policy.lease_silent_s)
     if policy.unresponsive_guest is UnresponsiveGuest.STOP:
         silent_s = max(silent_s, policy.unresponsive_after_s)
     stopped_s = policy.paused_for_s + deaths * policy.power_window_s + policy.killed_hold_s
@@ -54,10 +62,47 @@ def bound_s(policy: Policy, deaths: int, answer_s: float) -> float:
     return silent_s + stopped_s + freed_s + deaths * CALLS * max(answer_s, USUAL_ANSWER_S)
 
 
+def not_ready_s(controllers: Timing) -> float:
+    """Return how long after a kubelet's last word its Node is NotReady."""
+    return controllers.grace_s + controllers.monitor_s
+
+
+def longest_s(scenario: Scenario) -> float:
+    """Return how long after the last fault all is as it should be in a world: see `bound_s`.
+
+    As long as with the agent takes longest, and for as long as its kubelets, its control plane, agents that
+    stand still and clocks that are wrong delay that.
+    """
+    dead, answer_s, controllers = deaths(scenario), scenario.shape.call_s, scenario.controllers
+    by_policy_s = max(
+        bound_s(policy, dead, answer_s, controllers) + _more_s(policy, scenario)
+        for policy in scenario.last_policies
+    )
+    slow_s = scenario.return_s + controllers.podgc_s + controllers.detach_s + controllers.informer_lag_s
+    return by_policy_s + slow_s + frozen_s(scenario) + handover_s(scenario) + clocks_s(scenario)
+
+
+def _more_s(policy: Policy, scenario: Scenario) -> float:
+    """Return how much longer it takes with a policy that differs much from the default."""
+    asked = scenario.health_check is not None and policy.remediation is Remediation.STOP
+    asked_s = policy.unresponsive_after_s if asked else 0.0
+    blind_s = max(0.0, policy.unfence_blind_s - Policy().unfence_blind_s)
+    return asked_s + blind_s + policy.confirm_s + MORE_POLLS * policy.poll_s
+
+
 def frozen_s(scenario: Scenario) -> float:
     """Return for how long agents may stand still after the last fault, each in front of its power order."""
     frozen = any(fault.what is What.FREEZE for fault in scenario.script)
     return FROZEN_S * len(scenario.watchers) if frozen else 0.0
+
+
+def handover_s(scenario: Scenario) -> float:
+    """Return how much longer it takes where an agent is cut off for ever, or has left: it may hold a Lease.
+
+    Another agent takes it over once it was not renewed, or once the holder has noticed that it is of no use.
+    """
+    gone = len(cut_for_ever(scenario.script)) + sum(math.isfinite(one.until_s) for one in scenario.watchers)
+    return gone * (DURATION_S + UNABLE_S)
 
 
 def clocks_s(scenario: Scenario) -> float:
@@ -107,12 +152,12 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
         node = stage.simulation.api.nodes.get(name)
         if node is None or name in excepted or name in stage.scenario.shape.spare:
             continue
-        if _left_to_others(stage, name):
+        if not _minders(stage) or _left_to_others(stage, name):
             continue
         guest = _machine(stage, name)
         if _copy_runs(stage, guest):
             continue
-        dead = guest.power in {PowerState.STOPPED, PowerState.PAUSED}
+        dead = guest.power in _dead_states(stage)
         if dead or _is_to_be_stopped(stage, node, guest):
             yield from _not_fenced(stage, node, guest)
         elif _sound(stage, guest):
@@ -170,8 +215,27 @@ def _is_held(pod: ApiPod) -> bool:
     return bool(pod.finalizers) and pod.over and pod.deleted_s is not None
 
 
+def _minders(stage: Stage) -> list[Policy]:
+    """Return how those agents are set in the end that know every endpoint, and are armed."""
+    scenario = stage.scenario
+    agents = zip(scenario.watchers, scenario.last_policies, strict=True)
+    return [
+        policy
+        for watcher, policy in agents
+        if watcher.knows is None and math.isinf(watcher.until_s) and policy.mode is Mode.ARMED
+    ]
+
+
+def _dead_states(stage: Stage) -> set[PowerState]:
+    """Return in which states of its guest a node is to be fenced, by all who mind it."""
+    refused = any(policy.paused_guest is PausedGuest.REFUSE for policy in _minders(stage))
+    return {PowerState.STOPPED} if refused else {PowerState.STOPPED, PowerState.PAUSED}
+
+
 def _left_to_others(stage: Stage, name: str) -> bool:
     """Whether somebody else works on a node who has not asked fencer, or has given that up."""
+    if all(policy.remediation is Remediation.IGNORE for policy in _minders(stage)):
+        return False
     requests = stage.simulation.requests
     request = requests.about(name)
     return name in requests.reservations and (request is None or request.given_up or request.deleting)
@@ -199,7 +263,7 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
         for one in api.attachments.values()
         if one.node == node.name and one.volume not in kept and not one.by_hand
     ]
-    if (left or held) and not _braked(stage):
+    if (left or held) and not _braked(stage) and not _in_window(stage, node):
         fenced = "" if node.out_of_service else "not fenced, "
         what = ", ".join([*map(str, left), *held])
         yield f"{node.name} is dead, {fenced}not cleared: {what}"
@@ -207,12 +271,17 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
 
 def _is_to_be_stopped(stage: Stage, node: ApiNode, guest: Guest) -> bool:
     """Whether a guest runs and was not heard for so long that it is to be stopped, by who wants that."""
-    policy, request = stage.scenario.policy, stage.simulation.requests.about(node.name)
+    policies, request = _minders(stage), stage.simulation.requests.about(node.name)
     asked = request is not None and request.strategy is Strategy.STOP and not request.refused
     silent_s = stage.simulation.clock.now_s() - node.renewed_s
-    wanted = (asked or policy.unresponsive_guest is UnresponsiveGuest.STOP) and not node.out_of_service
-    possible = stage.simulation.admits(guest) and guest.running()
-    return wanted and possible and silent_s > policy.unresponsive_after_s + policy.power_window_s
+    wanted = all(
+        policy.unresponsive_guest is UnresponsiveGuest.STOP
+        or (asked and policy.remediation is Remediation.STOP)
+        for policy in policies
+    )
+    after_s = max(policy.unresponsive_after_s + policy.power_window_s for policy in policies)
+    possible = stage.simulation.admits(guest) and guest.running() and not node.out_of_service
+    return wanted and possible and silent_s > after_s
 
 
 def _braked(stage: Stage) -> bool:
@@ -220,7 +289,15 @@ def _braked(stage: Stage) -> bool:
     api, simulation = stage.simulation.api, stage.simulation
     fenced = sum(node.out_of_service for node in api.nodes.values())
     heard = any(simulation.heard(machine.guest) for machine in simulation.nodes.values())
-    return fenced >= stage.scenario.policy.brake_at(len(api.nodes)) or not heard
+    limit = min(policy.brake_at(len(api.nodes)) for policy in _minders(stage))
+    return fenced >= limit or not heard
+
+
+def _in_window(stage: Stage, node: ApiNode) -> bool:
+    """Whether a maintenance window is open that keeps some agent from beginning anything with a node."""
+    utc = stage.simulation.clock.utc()
+    open_for = (window_for(node.name, one.maintenance, Moment(utc, utc)) for one in _minders(stage))
+    return not node.out_of_service and any(open_for)
 
 
 def _sound(stage: Stage, guest: Guest) -> bool:

@@ -15,7 +15,7 @@ from fencer.simulation.stage import AgentFactory, Stage
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
-from tests.scenarios.aftermath import bound_s, clocks_s, deaths, frozen_s, starved, told_wrong
+from tests.scenarios.aftermath import longest_s, starved, told_wrong
 from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants
 from tests.scenarios.excuses import Still, could_not_be_told
 from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
@@ -99,14 +99,13 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
     scenario = world_of(seed, recipe, keep)
     stage = Stage(scenario, agent, seed=seed, strict=True)
     excepted = told_wrong(scenario)
-    longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.call_s) + frozen_s(scenario)
-    longest_s += clocks_s(scenario) + LIFT_OVERDUE_S * scenario.shape.unrecorded
+    bound_s = longest_s(scenario) + LIFT_OVERDUE_S * scenario.shape.unrecorded
     events: list[StageEvent] = []
     wrong: list[str] = []
     reported: set[str] = set()
     back: tuple[str, float] | None = None
     try:
-        for event in stage.play(lambda: not any(starved(stage, excepted, reported)), longest_s):
+        for event in stage.play(lambda: not any(starved(stage, excepted, reported)), bound_s):
             events.append(event)
             if event.data.get("reason") == Reason.CORDON_UNRECORDED and event.node is not None:
                 reported.add(event.node)
@@ -122,7 +121,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         wrong.extend(false_alarms(stage, events))
         wrong.extend(missing_loops(stage, events))
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
-            wrong.extend(missing_alarms(events, back))
+            wrong.extend(missing_alarms(events, back, 2 * scenario.renew_s))
         wrong.extend(starved(stage, excepted, reported))
     events.extend(stage.simulation.timeline.take())
     summary = stage.summary()
@@ -148,8 +147,8 @@ def _stood_still(events: list[StageEvent]) -> list[Still]:
 
 
 def _hazards(stage: Stage) -> Iterator[str]:
-    """A volume was given away while a frozen guest held it."""
-    if stage.simulation.world.resumable_hazards:
+    """A volume was given away while a frozen guest held it, and no operator has accepted that."""
+    if stage.simulation.world.resumable_hazards and not stage.truth.taken_for_gone:
         yield "a volume was given away that a paused or saved guest has mounted"
 
 
