@@ -122,6 +122,25 @@ class SimulatedCluster:
         for pod in self._api.pods_on(name):
             self._api.delete_pod(pod, force=True)
 
+    def make_pod(self, name: str) -> None:
+        """Make a pod that names its node, as ``kubectl run --overrides`` does: no scheduler is asked."""
+        uid = self._api.new_uid()
+        pod = ApiPod("default", f"by-hand-{uid[:8]}", uid, "", self._api.clock.now_s(), named_node=name)
+        self._api.create_pod(pod)
+
+    def attach_by_hand(self, name: str) -> None:
+        """Make a VolumeAttachment that no controller knows."""
+        if name in self._api.nodes:
+            attachment = self._api.add_attachment(f"by-hand-{name}", name)
+            attachment.attached = attachment.by_hand = True
+            self._api.changed(attachment)
+
+    def detach_by_hand(self, name: str) -> None:
+        """Delete it again."""
+        attachment = self._api.attachments.get((f"by-hand-{name}", name))
+        if attachment is not None:
+            self._api.remove_attachment(attachment)
+
     def forge_mark(self, name: str, guest: GuestRef) -> None:
         """Write a mark as a kubelet can, which may change the annotations of its own Node."""
         node = self._api.nodes.get(name)

@@ -184,11 +184,12 @@ class Truth:
 
         def orders(ref: GuestRef) -> None:
             self._ordered[ref.key] = actor
+            guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
+            self._hold_against_strangers(guest)
             if actor.observes:
                 self._breach(ref.name, "an agent that only observes gives an order about its guest")
             held_by = self._simulation.leases.holder_of(self._simulation.lease_of(ref.endpoint))
             if holder and held_by != holder and not actor.went_on_lately(clock.now_s()):
-                guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
                 self._breach(
                     guest.node, f"{holder} gives an order, and {held_by or 'nobody'} holds the Lease"
                 )
@@ -459,6 +460,13 @@ class Truth:
                 away = f"{len(lost)} of what it was about were given away"
                 self._breach(name, f"its fence is lifted, {away}, and {guest.name} runs with old memory")
 
+    def _hold_against_strangers(self, guest: Guest) -> None:
+        """Orders are given only to VMs that were admitted and are nodes': no copies, and no other VMs."""
+        if not guest.node:
+            self._breach(guest.name, "it is given an order, and is no node's VM")
+        elif not self._simulation.admits(guest):
+            self._breach(guest.node, "its VM is given an order, and power actions on it are not admitted")
+
     def _hold_against_copies(self, guest: Guest, knows: Collection[str]) -> None:
         """No VM is started by fencer while another one runs from its disk, or has memory that may run on."""
         for copy in self._simulation.world.copies_of(guest):
@@ -684,6 +692,10 @@ class _WatchedHypervisor:
     def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
         self._port.stop(guest, incarnation, not_after)
+
+    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        self._orders(guest)
+        self._port.shutdown(guest, incarnation, not_after)
 
     def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
