@@ -14,10 +14,10 @@ from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.controllers import Timing
 from fencer.simulation.controlplane import ControlPlane
 from fencer.simulation.datacenter import Datacenter
-from fencer.simulation.guests import Guest
+from fencer.simulation.guests import NO_ENDPOINT, Guest
 from fencer.simulation.hosts import SimulatedPower
 from fencer.simulation.hypervisor import SimulatedHypervisor
-from fencer.simulation.kubelet import KubeletMemory, KubeletTiming
+from fencer.simulation.kubelet import Kubelet, KubeletMemory, KubeletTiming
 from fencer.simulation.leases import SimulatedLeases
 from fencer.simulation.nodes import SimulatedNode
 from fencer.simulation.objects import Api, ApiNode, ApiObject
@@ -33,9 +33,6 @@ DISK = "state file"
 DISK_S = 0.001
 API_DELAY_S = 0.005
 """What a request to the API server takes here, where it goes through the `Asker`."""
-
-NO_ENDPOINT = "no endpoint"
-"""Where a process is whose configuration was moved to another host: no hypervisor lists it any more."""
 
 HEARD_S = 12.0
 """A kubelet that renewed its lease so long ago lives: it does so every 10 s."""
@@ -185,6 +182,11 @@ class Simulation:
         """Whether a guest's kubelet has started any pod since the guest booted."""
         machine = self._machines.get(guest.name)
         return machine is not None and machine.kubelet.holds_pods
+
+    def kubelet_of(self, guest: Guest) -> Kubelet | None:
+        """Return a VM's kubelet; None: it has none."""
+        machine = self._machines.get(guest.name)
+        return None if machine is None else machine.kubelet
 
     def stir(self, guest: Guest) -> None:
         """Tick the kubelet of a guest to which something has happened, if it has one."""

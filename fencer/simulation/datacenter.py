@@ -15,6 +15,8 @@ world is ReadWriteOnce.
 - A **revenant** is a guest whose memory was gone and was brought back by hand, from a snapshot with RAM. It
   writes like any other, and its double writers are counted; but whoever gave its volumes away before had all
   the proof there is, so they are no breach of the promise.
+- The same goes for memory that is **outdated**: another tool booted its disk at another place, while it lay
+  in a file, or in a process whose configuration was moved away. No hypervisor lists it any more.
 - **Two machines of one node** are told to run the same pods: their double writers are counted, and are
   nobody's breach.
 
@@ -31,7 +33,7 @@ from uuid import UUID
 
 from fencer.core.model import PowerState
 from fencer.simulation.clock import VirtualClock
-from fencer.simulation.guests import Guest, Passage
+from fencer.simulation.guests import NO_ENDPOINT, Guest, Passage
 from fencer.simulation.timeline import Timeline
 
 SHUTDOWN_S = 8.0
@@ -230,6 +232,8 @@ class Datacenter:
         guest.recovered = guest.forgotten = False
         if guest.cold:
             guest.boot_id = self.new_uuid()
+            self._outdate_copies(guest)
+        guest.revenant = guest.revenant or guest.outdated
         return self.become(guest, PowerState.RUNNING, "booted" if guest.cold else "restored")
 
     def reboot(self, guest: Guest) -> bool:
@@ -346,6 +350,13 @@ class Datacenter:
             call(guest)
         return True
 
+    def _outdate_copies(self, guest: Guest) -> None:
+        """Take note that the disk is booted, of memory of its copies that no hypervisor lists."""
+        for copy in self.copies_of(guest):
+            filed = copy.power is PowerState.SAVED and copy.to_file
+            if filed or (copy.endpoint == NO_ENDPOINT and copy.power in ALIVE):
+                copy.outdated = True
+
     def _count_copies(self, guest: Guest) -> None:
         """Count, and tell, that a VM begins to run beside another one that runs from its disk."""
         beside = [one.name for one in self.copies_of(guest) if one.writes]
@@ -356,12 +367,12 @@ class Datacenter:
 
     def _forget_memory(self, guest: Guest) -> None:
         guest.mounts.clear()
-        guest.io_error = guest.panicked = guest.revenant = False
+        guest.io_error = guest.panicked = guest.revenant = guest.outdated = False
 
     def _touch(self) -> None:
         self._touched = True
 
 
 def _not_by_an_agent(guests: list[Guest]) -> bool:
-    """Whether a volume is shared only by memory that was brought back, or by two machines of one node."""
-    return len({guest.node for guest in guests if not guest.revenant}) <= 1
+    """Whether a volume is shared only by old memory, or by two machines of one node."""
+    return len({guest.node for guest in guests if not (guest.revenant or guest.outdated)}) <= 1

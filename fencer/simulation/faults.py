@@ -14,6 +14,7 @@ from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.hosts import WitnessTrouble, recover
 from fencer.simulation.hypervisor import SimulatedHypervisor
+from fencer.simulation.kubelet import Kubelet
 from fencer.simulation.passages import back_up, migrate, move_cold, move_out
 from fencer.simulation.pauser import WHY, hold
 from fencer.simulation.timeline import Actor
@@ -285,6 +286,13 @@ def _other_endpoint(simulation: Simulation, guest: Guest) -> str:
     return next(name for name in (*shape.foreign, *shape.further, shape.endpoint) if name != guest.endpoint)
 
 
+def _of_kubelet(simulation: Simulation, guest: Guest, what: Callable[[Kubelet], object]) -> None:
+    """Do something to a VM's kubelet, if it has one."""
+    kubelet = simulation.kubelet_of(guest)
+    if kubelet is not None:
+        what(kubelet)
+
+
 def _start_elsewhere(simulation: Simulation, guest: Guest, endpoints: Sequence[str]) -> bool:
     """Let another tool start a VM at the first of these endpoints that is not its own, if there is one."""
     there = next((name for name in endpoints if name != guest.endpoint), None)
@@ -344,8 +352,8 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.HA_RECOVER: lambda all_, guest: recover(all_.world, guest, _elsewhere(all_, guest)),
     What.NIC_OFF: lambda _, guest: setattr(guest, "nic_up", False),
     What.NIC_ON: lambda _, guest: setattr(guest, "nic_up", True),
-    What.KUBELET_STOP: lambda all_, guest: all_.nodes[guest.name].kubelet.stop(),
-    What.KUBELET_START: lambda all_, guest: all_.nodes[guest.name].kubelet.start(),
+    What.KUBELET_STOP: lambda all_, guest: _of_kubelet(all_, guest, Kubelet.stop),
+    What.KUBELET_START: lambda all_, guest: _of_kubelet(all_, guest, Kubelet.start),
     What.DELETE_NODE: lambda all_, guest: all_.api.delete_node(guest.node),
     What.REPLACE: lambda all_, guest: all_.replace(guest.node),
     What.LIE_UUID: _lie_uuid,

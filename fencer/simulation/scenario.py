@@ -12,6 +12,7 @@ from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.kubelet import KubeletTiming
 from fencer.simulation.requests import HealthCheck
+from fencer.simulation.restarts import Restarts
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
 
 ARMED = Policy(mode=Mode.ARMED)
@@ -98,6 +99,7 @@ class Scenario:
         done: What people type that is expected to be done, in order; anything else is expected to be refused.
         interleaved: Calls take effect anywhere within the time that their answers take, so that whatever one
             agent does happens in the midst of what the others do.
+        restarts: Which VMs start again by themselves, and when.
         clocks: Of the API servers, behind one address: each answer to an agent comes from one of them. Empty:
             one, and it is right. Agents' own clocks are right.
     """
@@ -124,6 +126,7 @@ class Scenario:
     done: tuple[str, ...] = ()
     interleaved: bool = False
     clocks: tuple[ServerClock, ...] = ()
+    restarts: tuple[Restarts, ...] = ()
 
     @property
     def commands_only(self) -> bool:

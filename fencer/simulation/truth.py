@@ -9,6 +9,9 @@ nobody could know of memory that is brought back, from a snapshot, since its age
 live, a moment ago: that is counted as *overtaken*, and its writers as those of any revenant.
 So is a guest that boots again, and starts what was to run on its node before anybody hears of it.
 
+Memory that is *outdated* counts as no node's: see `fencer.simulation.datacenter`. Nor does a VM that another
+tool has started at an endpoint that the agent does not know, until its kubelet was alive for long enough.
+
 *Two running copies* of one disk are a breach if fencer starts one of them (an agent, or a command) and could
 see the other. If another tool starts it, they are counted, and are no breach.
 """
@@ -16,7 +19,7 @@ see the other. If another tool starts it, they are counted, and are no breach.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,8 +32,10 @@ from fencer.core.requests import Progress, Request, Strategy
 from fencer.core.times import Moment, parse_utc
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
+from fencer.simulation.boots import Boots
 from fencer.simulation.datacenter import ALIVE
-from fencer.simulation.guests import Guest
+from fencer.simulation.deceptions import gives_away_s
+from fencer.simulation.guests import NO_ENDPOINT, Guest
 from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
 from fencer.simulation.own_clock import OwnClock
@@ -81,7 +86,7 @@ class Truth:
         self.overtaken = 0
         """Memory was brought back while the taint was on its way, and so nobody could know."""
         self.unseen_copies = 0
-        """fencer started a VM, and could not see that another one runs from the same disk."""
+        """What fencer did beside a VM that runs from the same disk, and that it could not see."""
         self._simulation = simulation
         self._strict = strict
         self._alive = {PowerState.RUNNING, PowerState.SAVED} | (
@@ -116,18 +121,7 @@ class Truth:
         """Guest → since when it is off."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
-        self._boots: dict[str, set[str]] = {}
-        """Node that was ever tainted → the boots that its VMs had by then."""
-        self.memory_back_s: dict[str, float] = {}
-        """Node → when a boot from before its fence first ran under it, or after it."""
-        self.earlier_boot_s: dict[str, float] = {}
-        """Node → when a VM first ran under it in a boot that is not its newest."""
-        self._ran = {name: [machine.guest.boot_id] for name, machine in simulation.nodes.items()}
-        """Node → the boots of its VMs, in the order in which they began."""
-        self.starts_s: dict[str, list[float]] = {}
-        """Node → when a run of its VM began, by the story's time."""
-        self._runs: dict[str, int] = {}
-        """Guest → its newest run that is counted there."""
+        self.boots = Boots(simulation)
         self._record: dict[str, frozenset[str]] = {}
         """Node that an agent tainted → UIDs of its pods and attachments at that time."""
         self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
@@ -162,8 +156,9 @@ class Truth:
             by_hand: It is a person's command, and may start whatever they like.
             knows: The endpoints in its configuration; None: all.
         """
-        actor = _Actor(own or OwnClock(self._simulation.clock))
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
+        known = hypervisors if knows is None else knows
+        actor = _Actor(own or OwnClock(clock), known)
 
         def looked(guest: GuestRef) -> None:
             actor.looks[guest.name] = clock.now_s()
@@ -172,7 +167,7 @@ class Truth:
             for guest in self._simulation.world.guests.values():
                 if guest.ref.key != ref.key:
                     continue
-                self._hold_against_copies(guest, hypervisors if knows is None else knows)
+                self._hold_against_copies(guest, known)
                 if not by_hand and self._cuts.get(guest.name) != guest.starts - 1:
                     self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
 
@@ -282,8 +277,7 @@ class Truth:
             self._given_away(name, "tainted")
             guests = [one for one in self._simulation.world.guests.values() if one.node == name]
             self._record[name] = self._held_by(name)
-            self.memory_back_s.pop(name, None)
-            self._note_boots(name, guests)
+            self.boots.fenced(name, guests)
             stopped = any(self._cuts.get(guest.name) == guest.starts for guest in guests)
             self._hold_against_hands_off(name, "tainted", begun=stopped)
             self._hold_against_others(name, "tainted", begun=False)
@@ -295,6 +289,7 @@ class Truth:
             if now.cordoned and not was.cordoned:
                 self._lifted_s[name] = self._simulation.clock.now_s()
             self._hold_against_hands_off(name, "its fence is lifted", begun=True)
+            self._take_in_copies(name)
             fenced_s = self._ours.pop(name)
             self._hold_against_old_memory(name, fenced_s)
             self._hold_against_death(name, fenced_s)
@@ -302,6 +297,12 @@ class Truth:
             self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
+
+    def _take_in_copies(self, name: str) -> None:
+        """From now on a VM counts as the node again that could not be seen when that was fenced."""
+        for guest in self._simulation.world.guests.values():
+            if guest.node == name and guest.endpoint != NO_ENDPOINT and guest.power is PowerState.RUNNING:
+                guest.outdated = False
 
     def _hold_against_death(self, name: str, fenced_s: float) -> None:
         """No fence is lifted whose guest was off when it was fenced, and has not run since."""
@@ -379,37 +380,11 @@ class Truth:
         lost = self._record.get(name, frozenset()) - self._held_by(name)
         known_s = self._simulation.clock.now_s() - SHOWS_ITSELF_S
         for guest in self._simulation.world.guests.values():
-            old = guest.node == name and guest.boot_id in self._boots.get(name, ())
+            old = guest.node == name and self.boots.from_before(guest)
             since_s = max(self._runs_since_s.get(guest.name, math.inf), fenced_s)
             if old and lost and guest.running() and self._simulation.heard(guest) and since_s < known_s:
                 away = f"{len(lost)} of what it was about were given away"
                 self._breach(name, f"its fence is lifted, {away}, and {guest.name} runs with old memory")
-
-    def _note_boots(self, name: str, guests: Sequence[Guest]) -> None:
-        """Take note of the boots from before a fence; one that has just begun, and held nothing, is none."""
-        boots, known = self._boots.setdefault(name, set()), self._simulation.api.nodes[name].boot_id
-        for guest in guests:
-            if guest.power is not PowerState.RUNNING or guest.boot_id == known:
-                boots.add(guest.boot_id)
-            if guest.snapshot is not None:
-                boots.add(guest.snapshot.boot_id)
-            self._note_old_memory(guest)
-
-    def _note_boot(self, guest: Guest) -> None:
-        """Take note of the boot in which a VM runs, and of one from before a fence."""
-        ran = self._ran.setdefault(guest.node, [])
-        if guest.power is PowerState.RUNNING:
-            ran += [guest.boot_id] * (guest.boot_id not in ran)
-            guests = self._simulation.world.guests.values()
-            runs = (one for one in guests if one.node == guest.node and one.power is PowerState.RUNNING)
-            if any(one.boot_id != ran[-1] for one in runs):
-                self.earlier_boot_s.setdefault(guest.node, self._simulation.timeline.now_s())
-        self._note_old_memory(guest)
-
-    def _note_old_memory(self, guest: Guest) -> None:
-        """Take note of a boot from before a fence that runs."""
-        if guest.power is PowerState.RUNNING and guest.boot_id in self._boots.get(guest.node, ()):
-            self.memory_back_s.setdefault(guest.node, self._simulation.timeline.now_s())
 
     def _hold_against_copies(self, guest: Guest, knows: Collection[str]) -> None:
         """No VM is started by fencer while another one runs from its disk, or has memory that may run on."""
@@ -474,9 +449,6 @@ class Truth:
 
     def _note_power(self, guest: Guest) -> None:
         alive = guest.power in self._alive
-        if guest.power is PowerState.RUNNING and self._runs.get(guest.name, 1) != guest.starts:
-            self._runs[guest.name] = guest.starts
-            self.starts_s.setdefault(guest.node, []).append(self._simulation.timeline.now_s())
         if guest.power is not PowerState.RUNNING:
             self._runs_since_s.pop(guest.name, None)
         else:
@@ -492,13 +464,11 @@ class Truth:
         if alive and not self._was_alive.get(guest.name, True):
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive
-        # A moment later: which boot it is of is set after its power.
-        self._simulation.clock.after(0.001, lambda: self._note_boot(guest))
 
     def _living(self, node: str) -> list[Guest]:
         """Return the guests whose memory is, or was when the pods of this node ran in it, that node's."""
         guests = self._simulation.world.guests.values()
-        return [guest for guest in guests if guest.node == node and self._lives(guest)]
+        return [one for one in guests if one.node == node and self._lives(one) and not one.outdated]
 
     def _lives(self, guest: Guest) -> bool:
         if guest.power not in self._alive:
@@ -515,6 +485,10 @@ class Truth:
             if (brought_back and since) or (not brought_back and self._was_never_heard(guest)):
                 self.overtaken += 1
                 continue
+            if self._is_hidden_copy(guest):
+                self.unseen_copies += 1
+                guest.outdated = True
+                continue
             self._breach(node, f"{how}, and its guest {guest.name} is {guest.power} on {guest.endpoint}")
 
     @property
@@ -523,6 +497,19 @@ class Truth:
 
     def _names_of(self, node: str) -> list[str]:
         return [guest.name for guest in self._simulation.world.guests.values() if guest.node == node]
+
+    def _is_hidden_copy(self, guest: Guest) -> bool:
+        """Whether another tool has started a VM where the agent can't look, and its kubelet was too brief.
+
+        It takes three looks at a node that is heard while its VM is off to expose that it runs elsewhere.
+        """
+        copies = [one for one in self._simulation.world.copies_of(guest) if one.node == guest.node]
+        if self._actor is None or guest.endpoint in self._actor.knows or not copies:
+            return False
+        off_s = max(self._off_since_s.get(one.name, math.inf) for one in copies)
+        since_s = max(off_s, self._runs_since_s.get(guest.name, math.inf))
+        heard_s = self._simulation.api.nodes[guest.node].renewed_s if guest.node in self._nodes else -math.inf
+        return heard_s - since_s < gives_away_s(self._simulation.shape)
 
     def _was_never_heard(self, guest: Guest) -> bool:
         """Whether its kubelet has not told of this boot yet, so that nobody knows of it."""
@@ -545,10 +532,12 @@ class _Actor:
 
     Attributes:
         own: Its machine's clocks.
+        knows: The endpoints in its configuration.
         looks: Guest → when it last looked at it live, by the world's clock.
     """
 
     own: OwnClock
+    knows: Collection[str]
     looks: dict[str, float] = field(default_factory=dict)
 
     def went_on_lately(self, now_s: float) -> bool:

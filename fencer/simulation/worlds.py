@@ -19,6 +19,7 @@ from fencer.simulation.blips import blips, crash_loop
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
 from fencer.simulation.layers import LAYERS, SHAPES, chance_of, covered
+from fencer.simulation.meddling import MEDDLING
 from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
 
@@ -31,7 +32,7 @@ AGENTS = (1, 1, 1, 2, 2, 3)
 ANSWERS_S = (None, None, 0.05, 0.3, 0.8)
 """How long every answer takes; None: hardly any time."""
 RETURNS = frozenset({What.START, What.RESUME, What.REBOOT, What.KUBELET_START, What.NIC_ON})
-"""Left out of some worlds: who fell stays down, and has to be fenced in the end."""
+"""Left out of some worlds, of nodes: who fell stays down, and has to be fenced in the end."""
 CALM_S = 30.0
 """At least this long after the last fault nothing more happens."""
 FREED = frozenset({What.FENCING_RESUMED, What.NODE_RESUMED, What.NODE_INCLUDED, What.AGENT_ARMED})
@@ -95,11 +96,19 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     stays_down = chance_of(chance, 0.4) and not kind.comes_back
     world = replace(sound, script=script, watchers=watchers)
-    world = covered(world, seed, (*LAYERS, *AGENT_LAYERS), needs_witness=kind.needs_witness)
-    script = [fault for fault in world.script if not (stays_down and fault.what in RETURNS)]
-    script = sorted(script, key=lambda fault: fault.at_s)
-    return replace(world, script=tuple(script), duration_s=_ends_s(script, world.policy) + CALM_S)
+    world = covered(world, seed, EVERY_LAYER, needs_witness=kind.needs_witness)
+    left_out = RETURNS if stays_down else frozenset[What]()
+    left = [one for one in world.script if one.what not in left_out or one.target not in shape.nodes]
+    world = replace(world, script=tuple(sorted(left, key=lambda fault: fault.at_s)))
+    return replace(world, duration_s=_ends_s(world.script, world.policy) + CALM_S)
 
+
+EVERY_LAYER = (
+    *LAYERS,
+    *AGENT_LAYERS,
+    *MEDDLING,
+)
+"""What may come over a world, in this order."""
 
 CALM = Scenario(
     name="calm",

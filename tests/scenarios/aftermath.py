@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from fencer.core.annotations import BINDING, MARK
 from fencer.core.election import DURATION_S
 from fencer.core.fitness import UNABLE_S
+from fencer.core.identity import HARMLESS
 from fencer.core.model import PowerState
 from fencer.core.policy import Policy, UnresponsiveGuest
 from fencer.core.requests import Strategy
@@ -24,7 +25,7 @@ TOLD_WRONG = frozenset(
     {
         *(What.SAVE, What.SAVE_TO_FILE, What.LIE_STOPPED, What.CLONE, What.MOVE_OUT, What.MOVE_OUT_LOCKED),
         *(What.LIE_UUID, What.FORGE_MARK, What.HOSTILE_NOTES, What.TAINT_BY_HAND, What.MISSING),
-        *(What.REPLACE, What.DELETE_NODE, What.MOVE_COLD),
+        *(What.REPLACE, What.DELETE_NODE, What.MOVE_COLD, What.COPY_DEFINITION),
     }
 )
 """Who was saved may be restored, who was lied about is not believed, who was forged is not touched, of whom a
@@ -103,7 +104,7 @@ def _fell_on_its_way(script: Collection[Fault], guest: str) -> bool:
 
 
 def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()) -> Iterator[str]:
-    """Name each node that is dead and not fenced and cleared, or alive and not free, or not guarded.
+    """Name each node that is dead and not fenced and cleared, or alive and not free, or left over.
 
     Args:
         stage: The story.
@@ -112,16 +113,19 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
             record of who set it.
     """
     claims = any(fault.what is What.LIE_UUID for fault in stage.scenario.script)  # to be a node not yet bound
-    for name, machine in stage.simulation.nodes.items():
+    for name in stage.simulation.nodes:
         node = stage.simulation.api.nodes.get(name)
         if node is None or name in excepted or name in stage.scenario.shape.spare:
             continue
         if _left_to_others(stage, name):
             continue
-        dead = machine.guest.power in {PowerState.STOPPED, PowerState.PAUSED}
-        if dead or _is_to_be_stopped(stage, node, machine.guest):
-            yield from _not_fenced(stage, node, machine.guest)
-        elif _sound(stage, machine.guest):
+        guest = _machine(stage, name)
+        if _copy_runs(stage, guest):
+            continue
+        dead = guest.power in {PowerState.STOPPED, PowerState.PAUSED}
+        if dead or _is_to_be_stopped(stage, node, guest):
+            yield from _not_fenced(stage, node, guest)
+        elif _sound(stage, guest):
             ours = node.cordoner == "fencer" and (node.recorded or name not in reported)
             kept = "out of service" * node.out_of_service or "cordoned by fencer" * ours
             if kept and (node.out_of_service or node.unschedulable):
@@ -130,15 +134,27 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
                 yield f"{name} is back, and has the mark of a fence that was lifted"
             if BINDING not in node.annotations and not claims:
                 yield f"{name} is heard, and never was bound"
+    yield from _left_over(stage)
 
 
-def left_over(stage: Stage) -> Iterator[str]:
+def _left_over(stage: Stage) -> Iterator[str]:
     """Name each request that was taken back, and that stays by a finalizer without a fence."""
     nodes = stage.simulation.api.nodes
     for request in stage.simulation.requests.all():
         fenced = request.node in nodes and nodes[request.node].out_of_service
         if request.deleting and request.adopted and not fenced:
             yield f"{request} was taken back, and fencer's finalizer keeps it"
+
+
+def _machine(stage: Stage, name: str) -> Guest:
+    """Return the VM that is a node: where another tool has booted its disk elsewhere, the one that lives."""
+    machines = stage.simulation.machines_of(name)
+    return next((one for one in machines if one.power not in HARMLESS), machines[0])
+
+
+def _copy_runs(stage: Stage, guest: Guest) -> bool:
+    """Whether another VM of the same disk runs, or has memory: no hypervisor tells which one is the node."""
+    return any(copy.power not in HARMLESS for copy in stage.simulation.world.copies_of(guest))
 
 
 def _left_to_others(stage: Stage, name: str) -> bool:

@@ -69,12 +69,12 @@ DISTRUSTED = re.compile("is distrusted: it reported")
 
 def _old_memory(stage: Stage, node: str, at_s: float) -> bool:
     """Whether memory from before a fence has run since."""
-    return stage.truth.memory_back_s.get(node, math.inf) <= at_s
+    return stage.truth.boots.memory_back_s.get(node, math.inf) <= at_s
 
 
 def _earlier_boot(stage: Stage, node: str, at_s: float) -> bool:
     """Whether a boot of the node has run that is not its newest."""
-    return stage.truth.earlier_boot_s.get(node, math.inf) <= at_s
+    return stage.truth.boots.earlier_boot_s.get(node, math.inf) <= at_s
 
 
 def _forged(stage: Stage, node: str, at_s: float) -> bool:
@@ -91,7 +91,7 @@ def _late(stage: Stage, node: str, at_s: float) -> bool:
 
 def _loops(stage: Stage, node: str, at_s: float) -> bool:
     """Whether its VM was started often enough (M6)."""
-    times = [start_s for start_s in stage.truth.starts_s.get(node, ()) if start_s <= at_s]
+    times = [start_s for start_s in stage.truth.boots.starts_s.get(node, ()) if start_s <= at_s]
     return bool(_loops_since(times, LOOP_S + BOOT_S))
 
 
@@ -109,7 +109,7 @@ def missing_loops(stage: Stage, events: Sequence[StageEvent]) -> Iterator[str]:
     """Say that a VM is in a crash loop and no alarm says so (M6)."""
     ends_s = stage.simulation.timeline.now_s() - SLACK_S
     alarmed = {event.node for event in events if "crash loop" in event.text and event.data.get("action")}
-    for node, times in stage.truth.starts_s.items():
+    for node, times in stage.truth.boots.starts_s.items():
         since_s = _loops_since(times, LOOP_S - SLACK_S)
         if since_s and since_s[0] < ends_s and node not in alarmed and _counts(stage, node):
             yield f"{node}: its VM is in a crash loop since {since_s[0]:.0f} s, and there was no alarm"

@@ -21,7 +21,6 @@ from tests.scenarios.aftermath import (
     deaths,
     frozen_s,
     handover_s,
-    left_over,
     starved,
     told_wrong,
 )
@@ -133,7 +132,6 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
             wrong.extend(missing_alarms(events, back))
         wrong.extend(starved(stage, excepted, reported))
-        wrong.extend(left_over(stage))
     events.extend(stage.simulation.timeline.take())
     summary = stage.summary()
     return Verdict(

@@ -48,6 +48,9 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     if check is not None:
         what = f"asks for {check.strategy}" if check.asks else "asks somebody else"
         yield f"a health check {what} after {check.after_s:g} s, and waits {check.patience_s:g} s"
+    for restarts in scenario.restarts:
+        ends, nodes = " or ".join(sorted(restarts.after)), ", ".join(restarts.nodes)
+        yield f"starts again by itself {restarts.delay_s:.1f} s after it is {ends}: {nodes}"
     for server in scenario.clocks:
         set_s = server.set_at_s
         then = f"; {server.then_ahead_s:g} s from {clock(set_s).strip()}" if math.isfinite(set_s) else ""
@@ -85,7 +88,8 @@ def node_lines(stage: Stage) -> Iterator[str]:
         words = [{True: "Ready", False: "NotReady", None: "NotReady"}[node.ready]]
         words += ["out of service"] * node.out_of_service + ["cordoned"] * node.unschedulable
         pods = sorted(pod.name if pod.ready else f"({pod.name})" for pod in api.pods_on(name))
-        yield f"{name}  {', '.join(words)}; guest {guest.power}; {' '.join(pods) or 'no pods'}"
+        copies = "".join(f", {one.name} {one.power}" for one in world.copies_of(guest))
+        yield f"{name}  {', '.join(words)}; guest {guest.power}{copies}; {' '.join(pods) or 'no pods'}"
 
 
 def ladder_lines(decision: Decision) -> Iterator[str]:

@@ -1,0 +1,115 @@
+"""What other tools do in random worlds: that it is drawn, that it happens, and how it is judged."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from fencer.core.policy import Policy
+from fencer.simulation.assembly import Shape, Simulation
+from fencer.simulation.faults import Fault, What, apply
+from fencer.simulation.meddling import ways_elsewhere
+from fencer.simulation.restarts import CRASHED, ENDED, WITH_ITS_HOST, Restarter, Restarts
+from fencer.simulation.scenario import mixed
+from fencer.simulation.truth import Breach
+from fencer.simulation.worlds import CALM, world_by_seed
+from tests.scenarios.lines import world_lines
+from tests.simulation.test_truth import Witnessed
+
+WORLDS = [world_by_seed(seed, Policy()) for seed in range(1500)]
+
+
+def test_each_of_its_faults_is_drawn():
+    drawn = Counter(fault.what for world in WORLDS for fault in world.script)
+    asked = (What.STARTED_ELSEWHERE, What.STARTED_ABROAD, What.STARTED_ON_OTHER_HOST, What.COPY_DEFINITION)
+    assert min(drawn[what] for what in asked) > 3
+    after = {restarts.after for world in WORLDS for restarts in world.restarts}
+    assert after == {WITH_ITS_HOST, CRASHED, ENDED}
+
+
+@pytest.mark.parametrize("endpoint", ["lab", "lab-b"])
+def test_a_copy_is_called_what_the_script_calls_it(endpoint):
+    """Otherwise what is to happen to the copy would happen to no VM."""
+    shape = Shape(further=("lab-b",), foreign=("elsewhere",), hosts=("lab1", "lab2"), spread=True)
+    victim = next(name for name in shape.nodes if shape.endpoint_of(name) == endpoint)
+    for what, copy in ways_elsewhere(replace(CALM, shape=shape), victim):
+        simulation = Simulation(shape, mixed())
+        apply(Fault(0.0, What.POWER_OFF, victim), simulation)
+        apply(Fault(0.0, what, victim), simulation)
+        assert simulation.guest(copy).running(), what
+
+
+@pytest.mark.parametrize(
+    ("after", "what", "starts"),
+    [
+        (CRASHED, What.CRASH, True),
+        (CRASHED, What.POWER_OFF, False),
+        (ENDED, What.POWER_OFF, True),
+        (ENDED, What.DELETE, False),
+        (WITH_ITS_HOST, What.CRASH, False),
+    ],
+)
+def test_a_vm_starts_again_by_itself_after_the_ends_that_are_meant(after, what, starts):
+    simulation = Simulation(Shape(), mixed())
+    Restarter(simulation.world, Restarts(("k8s-2",), after, 10.0))
+    apply(Fault(0.0, what, "k8s-2"), simulation)
+    simulation.clock.advance(9.0)
+    assert not simulation.guest("k8s-2").running()
+    simulation.clock.advance(2.0)
+    assert simulation.guest("k8s-2").running() is starts
+
+
+def test_autostart_waits_for_its_host_and_starts_nothing_that_was_started_meanwhile():
+    simulation = Simulation(Shape(), mixed())
+    Restarter(simulation.world, Restarts(simulation.shape.nodes, WITH_ITS_HOST, 5.0))
+    apply(Fault(0.0, What.HOST_OFF, "lab1"), simulation)
+    simulation.clock.advance(60.0)
+    assert not simulation.guest("k8s-2").running()
+    apply(Fault(0.0, What.HOST_ON, "lab1"), simulation)
+    apply(Fault(0.0, What.START, "k8s-1"), simulation)
+    simulation.clock.advance(5.0)
+    assert simulation.guest("k8s-2").running()
+    assert simulation.guest("k8s-1").starts == 2
+
+
+def test_a_report_shows_what_starts_by_itself():
+    world = next(world for world in WORLDS if world.restarts)
+    assert any(line.startswith("starts again by itself") for line in world_lines(world))
+
+
+@pytest.mark.parametrize(("heard_s", "wrong"), [(2.0, False), (70.0, True)])
+def test_a_copy_that_no_hypervisor_shows_counts_once_its_kubelet_was_alive_for_long(heard_s, wrong):
+    world = Witnessed(Shape(foreign=("elsewhere",)))
+    world.happen(What.CRASH)
+    world.happen(What.STARTED_ABROAD, pass_s=heard_s)
+    if wrong:
+        with pytest.raises(Breach, match="tainted, and its guest k8s-2@elsewhere is running on elsewhere"):
+            world.taint()
+    else:
+        world.taint()
+        assert world.truth.unseen_copies == 1
+
+
+def test_a_copy_at_an_endpoint_that_the_agent_knows_always_counts():
+    world = Witnessed(Shape(further=("lab-b",)))
+    world.happen(What.CRASH)
+    world.happen(What.STARTED_ELSEWHERE, pass_s=40.0)
+    with pytest.raises(Breach, match="its guest k8s-2@lab-b is running on lab-b"):
+        world.taint()
+
+
+def test_memory_in_a_file_is_outdated_once_its_disk_was_booted_elsewhere():
+    world = Witnessed(Shape(further=("lab-b",)))
+    world.happen(What.SAVE_TO_FILE)
+    assert not world.truth.gone("k8s-2")
+    world.happen(What.STARTED_ELSEWHERE, pass_s=40.0)
+    world.happen(What.CRASH, "k8s-2@lab-b")
+    assert world.truth.gone("k8s-2")
+
+
+def test_memory_in_an_image_that_a_hypervisor_shows_is_not():
+    world = Witnessed(Shape(further=("lab-b",)))
+    world.happen(What.SAVE)
+    world.happen(What.STARTED_ELSEWHERE, pass_s=40.0)
+    world.happen(What.CRASH, "k8s-2@lab-b")
+    assert not world.truth.gone("k8s-2")
