@@ -120,6 +120,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         wrong.extend(_hazards(stage))
         wrong.extend(false_alarms(stage, events))
         wrong.extend(missing_loops(stage, events))
+        # excuse: old memory is back without an alarm where something befalls an agent
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
             wrong.extend(missing_alarms(events, back, 2 * scenario.renew_s))
         wrong.extend(starved(stage, excepted, reported))
