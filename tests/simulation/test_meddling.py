@@ -8,13 +8,13 @@ import pytest
 
 from fencer.contract.deadlines import IN_TIME
 from fencer.core.identity import swapped
-from fencer.core.policy import Policy
+from fencer.core.policy import Policy, SavedGuest
 from fencer.errors import HypervisorProtocol
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.faults import NO_UUIDS, Fault, What, apply
 from fencer.simulation.meddling import JOINS, ways_elsewhere
 from fencer.simulation.restarts import CRASHED, ENDED, WITH_ITS_HOST, Restarter, Restarts
-from fencer.simulation.scenario import mixed
+from fencer.simulation.scenario import ARMED, mixed
 from fencer.simulation.truth import Breach
 from fencer.simulation.workloads import StatefulSet
 from fencer.simulation.worlds import CALM, world_by_seed
@@ -221,7 +221,8 @@ def test_pods_of_a_living_node_can_be_force_deleted_too():
     ],
 )
 def test_orders_are_for_admitted_vms_of_nodes_only(order, target, why):
-    world = Witnessed(Shape(admitted=("k8s-1",), bystanders=("bystander",)))
+    policy = replace(ARMED, saved_guest=SavedGuest.DISCARD)
+    world = Witnessed(Shape(admitted=("k8s-1",), bystanders=("bystander",)), policy)
     world.happen(What.CLONE, "k8s-1")
     world.happen(What.PAUSE, target, pass_s=61.0)
     _, hypervisors = world.truth.ports("", by_hand=True)
