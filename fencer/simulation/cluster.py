@@ -96,6 +96,18 @@ class SimulatedCluster:
             self.tainted_by_hand.add(name)
             self._api.set_taints(node, (*node.taints, Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute")))
 
+    def taint_otherwise(self, name: str, taint: Taint) -> None:
+        """Set a taint of another controller."""
+        node = self._api.nodes.get(name)
+        if node is not None and not node.tainted(taint.key):
+            self._api.set_taints(node, (*node.taints, taint))
+
+    def untaint_by_hand(self, name: str, key: str) -> None:
+        """Take a taint off, whoever set it."""
+        node = self._api.nodes.get(name)
+        if node is not None:
+            self._api.set_taints(node, [taint for taint in node.taints if taint.key != key])
+
     def cordon_by_hand(self, name: str) -> None:
         """Cordon as ``kubectl cordon`` does: a node that is cordoned is not written to."""
         node = self._api.nodes.get(name)

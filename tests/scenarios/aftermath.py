@@ -26,7 +26,14 @@ from fencer.simulation.stage import Stage
 TOLD_WRONG = frozenset(
     {
         *(What.SAVE, What.SAVE_TO_FILE, What.LIE_STOPPED, What.CLONE, What.MOVE_OUT, What.MOVE_OUT_LOCKED),
-        *(What.LIE_UUID, What.FORGE_MARK, What.HOSTILE_NOTES, What.TAINT_BY_HAND, What.MISSING),
+        *(
+            What.LIE_UUID,
+            What.FORGE_MARK,
+            What.HOSTILE_NOTES,
+            What.TAINT_BY_HAND,
+            What.TAINT_IF_OFF,
+            What.MISSING,
+        ),
         *(What.REPLACE, What.DELETE_NODE, What.MOVE_COLD, What.COPY_DEFINITION),
     }
 )
