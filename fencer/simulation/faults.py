@@ -10,7 +10,7 @@ from typing import Any
 
 from fencer.core.annotations import EXCLUDE, PAUSE
 from fencer.core.identity import MEANINGLESS, swapped
-from fencer.core.model import OUT_OF_SERVICE, PowerState, Taint
+from fencer.core.model import PowerState, Taint
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.hosts import WitnessTrouble, recover
@@ -420,9 +420,9 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.HOSTILE_NOTES: lambda all_, guest: all_.cluster.write_hostile_notes(guest.node),
     What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),
     What.TAINT_IF_OFF: _taint_if_off,
-    What.UNTAINT_BY_HAND: lambda all_, guest: all_.cluster.untaint_by_hand(guest.node, OUT_OF_SERVICE),
+    What.UNTAINT_BY_HAND: lambda all_, guest: all_.cluster.untaint_by_hand(guest.node),
     What.OTHER_TAINT: lambda all_, guest: all_.cluster.taint_otherwise(guest.node, AUTOSCALER),
-    What.OTHER_TAINT_OFF: lambda all_, guest: all_.cluster.untaint_by_hand(guest.node, AUTOSCALER.key),
+    What.OTHER_TAINT_OFF: lambda all_, guest: all_.cluster.untaint_otherwise(guest.node, AUTOSCALER),
     What.CORDON_BY_HAND: lambda all_, guest: all_.cluster.cordon_by_hand(guest.node),
     What.UNCORDON_BY_HAND: lambda all_, guest: all_.cluster.uncordon_by_hand(guest.node),
     What.FORCE_DELETE_PODS: _force_delete_pods,

@@ -189,6 +189,8 @@ class Truth:
             if actor.observes:
                 self._breach(ref.name, "an agent that only observes gives an order about its guest")
             held_by = self._simulation.leases.holder_of(self._simulation.lease_of(ref.endpoint))
+            # excuse: a power order without the Lease, less than 10 s after the clocks of the VM that an agent
+            #   runs in stood still, or were set back to a snapshot: by its own clock it holds the Lease
             if holder and held_by != holder and not actor.went_on_lately(clock.now_s()):
                 self._breach(
                     guest.node, f"{holder} gives an order, and {held_by or 'nobody'} holds the Lease"
@@ -605,6 +607,8 @@ class Truth:
         return node is not None and node.boot_id != guest.boot_id
 
     def _breach(self, node: str, text: str) -> None:
+        # excuse: what an agent was about to do when the VM that it runs in was paused, with its clocks: no
+        #   answer has come since that could have shown it the time
         if self._actor is not None and self._actor.was_paused_over(self._names_of(node), self._now_s):
             self.overtaken += 1
             return

@@ -26,15 +26,8 @@ from fencer.simulation.stage import Stage
 TOLD_WRONG = frozenset(
     {
         *(What.SAVE, What.SAVE_TO_FILE, What.LIE_STOPPED, What.CLONE, What.MOVE_OUT, What.MOVE_OUT_LOCKED),
-        *(
-            What.LIE_UUID,
-            What.FORGE_MARK,
-            What.HOSTILE_NOTES,
-            What.TAINT_BY_HAND,
-            What.TAINT_IF_OFF,
-            What.MISSING,
-        ),
-        *(What.REPLACE, What.DELETE_NODE, What.MOVE_COLD, What.COPY_DEFINITION),
+        *(What.LIE_UUID, What.FORGE_MARK, What.HOSTILE_NOTES, What.TAINT_BY_HAND, What.MISSING),
+        *(What.TAINT_IF_OFF, What.REPLACE, What.DELETE_NODE, What.MOVE_COLD, What.COPY_DEFINITION),
     }
 )
 """Who was saved may be restored, who was lied about is not believed, who was forged is not touched, of whom a
@@ -256,6 +249,8 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
         return  # it would have to be stopped, and may not be
     if BINDING not in node.annotations:
         return  # it fell before any agent had seen it alive: a person has to say who it was
+    if not node.out_of_service and _fence_was_taken_off(stage, node.name):
+        return  # fencer does not undo what a person did
     comes_again = node.out_of_service  # a pod whose template names a fenced node: it came after the fence
     stay = [
         pod
@@ -274,6 +269,11 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
         fenced = "" if node.out_of_service else "not fenced, "
         what = ", ".join([*map(str, left), *held])
         yield f"{node.name} is dead, {fenced}not cleared: {what}"
+
+
+def _fence_was_taken_off(stage: Stage, name: str) -> bool:
+    script = stage.scenario.script
+    return any(fault.what is What.UNTAINT_BY_HAND and fault.target == name for fault in script)
 
 
 def _is_to_be_stopped(stage: Stage, node: ApiNode, guest: Guest) -> bool:
