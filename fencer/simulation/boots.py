@@ -56,7 +56,7 @@ class Boots:
         for guest in guests:
             # excuse: memory of a boot that its Node had not shown yet when it was fenced counts as no old
             #   memory
-            if guest.power is not PowerState.RUNNING or guest.boot_id == known:
+            if guest.power is not PowerState.RUNNING or guest.outdated or guest.boot_id == known:
                 boots.add(guest.boot_id)
             if guest.snapshot is not None:
                 boots.add(guest.snapshot.boot_id)

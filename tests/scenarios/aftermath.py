@@ -27,7 +27,7 @@ TOLD_WRONG = frozenset(
     {
         *(What.SAVE, What.SAVE_TO_FILE, What.LIE_STOPPED, What.CLONE, What.MOVE_OUT, What.MOVE_OUT_LOCKED),
         *(What.LIE_UUID, What.FORGE_MARK, What.HOSTILE_NOTES, What.TAINT_BY_HAND, What.MISSING),
-        *(What.REPLACE, What.DELETE_NODE, What.MOVE_COLD, What.COPY_DEFINITION),
+        *(What.TAINT_IF_OFF, What.REPLACE, What.DELETE_NODE, What.MOVE_COLD, What.COPY_DEFINITION),
     }
 )
 """Who was saved may be restored, who was lied about is not believed, who was forged is not touched, of whom a
