@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.layers import Layer, and_then, began_s, chance_of
+from fencer.simulation.links import cut_for_ever
 from fencer.simulation.scenario import Scenario, Watcher
 
 STEPS = 120
@@ -16,6 +18,8 @@ TO_API = (What.LINK_CUT, What.LINK_HANGS, What.LINK_SLOW, What.LINK_DENIED, What
 """What happens to the way of one agent to the API server …"""
 TO_ENDPOINT = (*TO_API, What.LINK_STALE)
 """… and to an endpoint."""
+FOR_EVER = frozenset({What.LINK_CUT, What.LINK_HANGS, What.LINK_DENIED, What.LINK_DEAF})
+"""What may never end, where another agent is left that reaches everything."""
 LASTS_S = (1.0, 8.0, 30.0, 100.0, 250.0)
 """For how long: less than a Lease, about as long as one, and much longer."""
 FLAPS = (1, 1, 1, 4, 8)
@@ -47,7 +51,7 @@ def cut_from_api(chance: Random, world: Scenario) -> Scenario:
 def cut_from_endpoint(chance: Random, world: Scenario) -> Scenario:
     """One agent does not reach an endpoint, or is answered otherwise than all others."""
     name = _any_agent(chance, world)
-    knows = world.watchers[int(name.removeprefix("fencer-")) - 1].knows
+    knows = world.watchers[_names(world).index(name)].knows
     endpoint = chance.choice(knows or (world.shape.endpoint, *world.shape.further))
     return and_then(world, *_link(chance, world, name, TO_ENDPOINT, endpoint))
 
@@ -148,13 +152,20 @@ def _link(
             Fault(until_s, What.LINK_BACK, name, endpoint=endpoint),
         ]
         at_s = until_s + chance.choice((0.5, 3.0, 12.0)) * chance.uniform(0.5, 1.5)
-    return drawn
+    stays = (
+        what in FOR_EVER and _left(world, int(name.removeprefix("fencer-")) - 1) and chance_of(chance, 0.3)
+    )
+    return drawn[:-1] if stays else drawn
 
 
 def _left(world: Scenario, number: int) -> bool:
     """Whether an agent is left that does everything, without one of them."""
-    others = [one for at, one in enumerate(world.watchers) if at != number]
-    return any(one.knows is None and not one.observes and one.until_s == float("inf") for one in others)
+    cut = cut_for_ever(world.script)
+    return any(
+        one.knows is None and not one.observes and math.isinf(one.until_s)
+        for at, (name, one) in enumerate(zip(_names(world), world.watchers, strict=True))
+        if at != number and name not in cut
+    )
 
 
 def _with_watcher(world: Scenario, number: int, watcher: Watcher) -> Scenario:

@@ -242,6 +242,19 @@ class Simulation:
         self._add_machine(new).stir()
         return new
 
+    def join(self, name: str, uuid: str, node: str = "") -> Guest:
+        """Let a machine that no hypervisor lists join as a node.
+
+        Args:
+            name: Its own.
+            uuid: What its kubelet reports as its UUID.
+            node: Under whose name it joins; empty: its own.
+        """
+        new = self.world.add_guest(name, endpoint=NO_ENDPOINT, host=name, node=node)
+        new.uuid = uuid
+        self._add_machine(new).stir()
+        return new
+
     def start_elsewhere(self, guest: Guest, endpoint: str, host: str) -> bool:
         """Let another tool boot a VM's disk at another place, whatever became of the VM itself.
 

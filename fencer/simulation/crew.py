@@ -377,10 +377,10 @@ class Crew:
         )
 
     def _ports_by_hand(self, name: str) -> StagePorts:
-        """Return what a command works through. It is typed where the first agent runs."""
+        """Return what a command works through. It is typed where the first agent runs, if there is one."""
         machine = self._machine(name, Watcher())
-        machine.state = ReadState(self._machines["fencer-1"].state)
-        machine.sets = self._machines["fencer-1"].sets
+        first = next(iter(self._machines.values()), machine)
+        machine.state, machine.sets = ReadState(first.state), first.sets
         return self._ports(machine, Watcher(), Process(self._simulation.clock), watches=False)
 
     def _policy_of(self, machine: AgentMachine) -> Policy:

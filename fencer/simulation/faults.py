@@ -37,6 +37,16 @@ UNLOCKED = Passage(PowerState.UNKNOWN, "stopped; the last task here is a qmigrat
 """What is told of the same once somebody has unlocked it: the task log is all that is left of the move."""
 
 
+NO_UUIDS = (
+    "",
+    "none",
+    "00000000-0000-0000-0000-000000000000",
+    "03000200-0400-0500-0006-000700080009",
+    "\x00",
+)
+"""What machines without a UUID report."""
+
+
 class What(StrEnum):
     """What happens, to a guest, its node, the endpoint, or the API."""
 
@@ -83,6 +93,14 @@ class What(StrEnum):
     DELETE_NODE = "delete_node"
     REPLACE = "replace"
     LIE_UUID = "lie_uuid"
+    JOIN_WITH_UUID = "join_with_uuid"
+    """A new Node joins that reports the UUID of its VM, and is no VM of any hypervisor: JOINER-NAME."""
+    JOIN_WITH_SWAPPED_UUID = "join_with_swapped_uuid"
+    """The same with its bytes in the other order."""
+    JOIN_WITHOUT_UUID = "join_without_uuid"
+    """The same with none, or with what is none."""
+    JOIN_UNDER_NAME = "join_under_name"
+    """The same under its name, with the UUID of the next node's VM."""
     FORGE_MARK = "forge_mark"
     HOSTILE_NOTES = "hostile_notes"
     TAINT_BY_HAND = "taint_by_hand"
@@ -313,11 +331,20 @@ def _force_delete_pods(all_: Simulation, guest: Guest) -> None:
 
 def _lie_uuid(simulation: Simulation, guest: Guest) -> None:
     """Let a kubelet report the byte-swapped UUID of the first other node's guest."""
-    other = next(node.guest for name, node in simulation.nodes.items() if name != guest.node)
     node = simulation.api.nodes.get(guest.node)
     if node is not None:
-        node.system_uuid = swapped(other.uuid)
+        node.system_uuid = swapped(_next_uuid(simulation, guest))
         simulation.api.changed(node)
+
+
+def joiner_of(guest: str) -> str:
+    """Name the machine that joins because of a fault of this target."""
+    return f"joiner-{guest}"
+
+
+def _next_uuid(simulation: Simulation, guest: Guest) -> str:
+    """Return the UUID of the first other node's VM."""
+    return next(one.guest.uuid for name, one in simulation.nodes.items() if name != guest.node)
 
 
 TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
@@ -362,6 +389,14 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.DELETE_NODE: lambda all_, guest: all_.api.delete_node(guest.node),
     What.REPLACE: lambda all_, guest: all_.replace(guest.node),
     What.LIE_UUID: _lie_uuid,
+    What.JOIN_WITH_UUID: lambda all_, guest: all_.join(joiner_of(guest.name), guest.uuid),
+    What.JOIN_WITH_SWAPPED_UUID: lambda all_, guest: all_.join(joiner_of(guest.name), swapped(guest.uuid)),
+    What.JOIN_WITHOUT_UUID: lambda all_, guest: all_.join(
+        joiner_of(guest.name), all_.world.random.choice(NO_UUIDS)
+    ),
+    What.JOIN_UNDER_NAME: lambda all_, guest: all_.join(
+        joiner_of(guest.name), _next_uuid(all_, guest), guest.node
+    ),
     What.FORGE_MARK: lambda all_, guest: all_.cluster.forge_mark(guest.node, guest.ref),
     What.HOSTILE_NOTES: lambda all_, guest: all_.cluster.write_hostile_notes(guest.node),
     What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -11,7 +11,7 @@ from fencer.core.model import Evidence
 from fencer.errors import ClusterDenied, ClusterUnreachable, HypervisorDenied, HypervisorUnreachable
 from fencer.simulation.around import Around, Call
 from fencer.simulation.assembly import DISK, Simulation
-from fencer.simulation.faults import LATE_S, Fault, What
+from fencer.simulation.faults import LATE_S, OF_LINKS, Fault, What
 from fencer.simulation.own_clock import OwnClock
 
 API = ""
@@ -33,6 +33,15 @@ LOCAL = frozenset({"subscribe"})
 """What goes over no way: the watch has one of its own."""
 LEASE_CALL_S = 10.0
 """How long a call about a Lease hangs before it is given up."""
+
+
+def cut_for_ever(script: Iterable[Fault]) -> frozenset[str]:
+    """Name the agents of which a way is cut, and never mended."""
+    cut: dict[tuple[str, str], bool] = {}
+    for fault in sorted(script, key=lambda one: one.at_s):
+        if fault.what in OF_LINKS:
+            cut[fault.target, fault.endpoint] = fault.what is not What.LINK_BACK
+    return frozenset(agent for (agent, _), stays in cut.items() if stays)
 
 
 class Links:

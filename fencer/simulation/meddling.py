@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from fencer.simulation.deceptions import CALLS_A_LOOK, MOVED_S
-from fencer.simulation.faults import Fault, What
+from fencer.simulation.deceptions import CALLS_A_LOOK, MOVED_S, WELL_S
+from fencer.simulation.faults import Fault, What, joiner_of
 from fencer.simulation.incidents import CUT_OFF
 from fencer.simulation.layers import Layer, and_then, began_s, chance_of
 from fencer.simulation.restarts import CRASHED, ENDED, WITH_ITS_HOST, Restarts
@@ -23,6 +23,8 @@ FORGOTTEN = {
 """What a hypervisor forgets of memory that it does not have any more, and by what."""
 FIRST_LOOK_S = 6.0
 """An agent that is started has made its first passes by then, where answers are quick."""
+JOINS = (What.JOIN_WITH_UUID, What.JOIN_WITH_SWAPPED_UUID, What.JOIN_WITHOUT_UUID)
+"""How a machine may join that is none of the VMs."""
 STARTS = frozenset({What.START, What.RESTORE, What.RESUME, What.REBOOT})
 """What would start a VM where it was; most tools leave it off there once they have it elsewhere."""
 AUTOSTART_S = (5.0, 60.0)
@@ -132,10 +134,24 @@ def looks_s(world: Scenario) -> float:
     return FIRST_LOOK_S + CALLS_A_LOOK * world.shape.call_s * len(world.shape.nodes)
 
 
+def lying_joiner(chance: Random, world: Scenario) -> Scenario:
+    """A machine joins that reports the UUID of a node's VM, or none; it may fall silent, or take a name."""
+    victim = chance.choice((victim_of(chance, world), chance.choice(world.shape.nodes)))
+    what = chance.choice((*JOINS, What.JOIN_UNDER_NAME))
+    at_s = max(WELL_S, began_s(world) + chance.uniform(-30.0, 120.0))
+    then_s = at_s + chance.uniform(5.0, 120.0)
+    deleted = (Fault(at_s - chance.uniform(0.5, 20.0), What.DELETE_NODE, victim),)
+    joined = (*(deleted if what is What.JOIN_UNDER_NAME else ()), Fault(at_s, what, victim))
+    ends = (What.NIC_OFF, What.KUBELET_STOP, What.CRASH, What.DELETE_NODE)
+    end = (Fault(then_s, chance.choice(ends), joiner_of(victim)),) if chance_of(chance, 0.7) else ()
+    return and_then(world, *joined, *end)
+
+
 MEDDLING = (
     Layer(started_elsewhere, 0.12),
     Layer(definition_copied, 0.05),
     Layer(starts_itself, 0.15),
     Layer(unwatched, 0.5),
+    Layer(lying_joiner, 0.1),
 )
 """What other tools do."""

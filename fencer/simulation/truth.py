@@ -175,7 +175,7 @@ class Truth:
             knows: The endpoints in its configuration; None: all.
         """
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
-        known = hypervisors if knows is None else knows
+        known = frozenset(hypervisors if knows is None else knows)
         actor = _Actor(own or OwnClock(clock), known, policy or self._usual_policy, by_hand)
         self._trusted |= actor.policy.paused_guest is PausedGuest.TRUST
 
@@ -425,10 +425,11 @@ class Truth:
         ]
         hosts = {host for node in young if (host := self._died_with.get(node))}
         used = len(hosts) + sum(not self._died_with.get(node) for node in young)
-        limit = self._policy.brake_at(self._at_first)
+        limit = self._policy.brake_at(max(self._at_first, len(nodes)))  # more nodes may have joined
         if used > limit:
             self._breach(name, f"the brake is at {limit}, and this is fence {used}")
-        all_hosts = {machine.guest.host for machine in machines.values()} | hosts
+        listed = (one.guest for one in machines.values() if one.guest.endpoint != NO_ENDPOINT)
+        all_hosts = {guest.host for guest in listed} | hosts
         if len(hosts) > self._policy.brake_at_hosts(len(all_hosts)):
             self._breach(name, f"{len(hosts)} of {len(all_hosts)} hosts have died by these fences")
 
@@ -580,14 +581,15 @@ class Truth:
         It takes three looks at a node that is heard while its VM is off to expose that it runs elsewhere.
         """
         copies = [one for one in self._simulation.world.copies_of(guest) if one.node == guest.node]
-        if self._actor is None or guest.endpoint in self._actor.knows or not copies:
+        if not copies or self._actor is None or guest.endpoint in self._actor.knows:
             return False
         off_s = max(self._off_since_s.get(one.name, math.inf) for one in copies)
         since_s = max(off_s, self._runs_since_s.get(guest.name, math.inf))
-        heard_s = self._simulation.api.nodes[guest.node].renewed_s if guest.node in self._nodes else -math.inf
-        return heard_s - since_s < gives_away_s(
-            self._simulation.shape, self._simulation.timing_of(guest.node).renew_s
+        node, renew_s = (
+            self._simulation.api.nodes.get(guest.node),
+            self._simulation.timing_of(guest.node).renew_s,
         )
+        return node is None or node.renewed_s - since_s < gives_away_s(self._simulation.shape, renew_s)
 
     def _was_never_heard(self, guest: Guest) -> bool:
         """Whether its kubelet has not told of this boot yet, so that nobody knows of it."""
@@ -617,7 +619,7 @@ class _Actor:
     """
 
     own: OwnClock
-    knows: Collection[str]
+    knows: frozenset[str]
     policy: Policy
     by_hand: bool
     looks: dict[str, float] = field(default_factory=dict)

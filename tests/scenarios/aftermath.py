@@ -6,6 +6,8 @@ import math
 from collections.abc import Collection, Iterator
 
 from fencer.core.annotations import BINDING, MARK
+from fencer.core.election import DURATION_S
+from fencer.core.fitness import UNABLE_S
 from fencer.core.identity import HARMLESS
 from fencer.core.maintenance import window_for
 from fencer.core.model import PowerState
@@ -14,7 +16,8 @@ from fencer.core.requests import Strategy
 from fencer.core.times import MOST_APART_S, Moment
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import FROZEN_S, Fault, What
-from fencer.simulation.guests import Guest
+from fencer.simulation.guests import NO_ENDPOINT, Guest
+from fencer.simulation.links import cut_for_ever
 from fencer.simulation.objects import ApiNode
 from fencer.simulation.passages import ARRIVAL_S, COPY_S, SWITCH_S
 from fencer.simulation.scenario import Scenario
@@ -29,6 +32,9 @@ TOLD_WRONG = frozenset(
 )
 """Who was saved may be restored, who was lied about is not believed, who was forged is not touched, of whom a
 copy runs is not told from it: that fencer waits for a person then is the promise's other half."""
+
+CLAIMS = frozenset({What.LIE_UUID, What.JOIN_WITH_UUID, What.JOIN_WITH_SWAPPED_UUID, What.JOIN_UNDER_NAME})
+"""A kubelet reports the UUID of another node's VM."""
 
 ENDS = frozenset({What.CRASH, What.POWER_OFF, What.SHUTDOWN})
 """Whose guest has ended needs no power-off."""
@@ -73,7 +79,7 @@ def longest_s(scenario: Scenario) -> float:
         for policy in scenario.last_policies
     )
     slow_s = scenario.return_s + controllers.podgc_s + controllers.detach_s + controllers.informer_lag_s
-    return by_policy_s + slow_s + frozen_s(scenario) + clocks_s(scenario)
+    return by_policy_s + slow_s + frozen_s(scenario) + handover_s(scenario) + clocks_s(scenario)
 
 
 def _more_s(policy: Policy, scenario: Scenario) -> float:
@@ -88,6 +94,15 @@ def frozen_s(scenario: Scenario) -> float:
     """Return for how long agents may stand still after the last fault, each in front of its power order."""
     frozen = any(fault.what is What.FREEZE for fault in scenario.script)
     return FROZEN_S * len(scenario.watchers) if frozen else 0.0
+
+
+def handover_s(scenario: Scenario) -> float:
+    """Return how much longer it takes where an agent is cut off for ever, or has left: it may hold a Lease.
+
+    Another agent takes it over once it was not renewed, or once the holder has noticed that it is of no use.
+    """
+    gone = len(cut_for_ever(scenario.script)) + sum(math.isfinite(one.until_s) for one in scenario.watchers)
+    return gone * (DURATION_S + UNABLE_S)
 
 
 def clocks_s(scenario: Scenario) -> float:
@@ -107,7 +122,7 @@ def told_wrong(scenario: Scenario) -> frozenset[str]:
     lying = {fault.target for fault in script if fault.what is What.ALL_STOPPED}
     wrong |= {name for name in shape.nodes if shape.endpoint_of(name) in lying}
     roomy = {shape.endpoint} if len(shape.hosts) > 1 else set()
-    if What.LIE_UUID in {fault.what for fault in script}:
+    if CLAIMS & {fault.what for fault in script}:
         wrong |= {fault.target for fault in script if fault.what not in ENDS}
     stalled = {fault.target for fault in script if fault.what is What.IO_ERROR}
     wrong |= stalled if len(stalled) > 1 else set()
@@ -132,8 +147,8 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
         reported: Nodes of which an agent reported that fencer's cordon stays, because the API server has no
             record of who set it.
     """
-    claims = any(fault.what is What.LIE_UUID for fault in stage.scenario.script)  # to be a node not yet bound
-    for name in stage.simulation.nodes:
+    claims = bool(CLAIMS & {fault.what for fault in stage.scenario.script})  # to be a node not yet bound
+    for name in stage.scenario.shape.nodes:
         node = stage.simulation.api.nodes.get(name)
         if node is None or name in excepted or name in stage.scenario.shape.spare:
             continue
@@ -259,7 +274,8 @@ def _in_window(stage: Stage, node: ApiNode) -> bool:
 def _sound(stage: Stage, guest: Guest) -> bool:
     """Whether a guest has booted, and runs and is heard as nobody else."""
     simulation = stage.simulation
-    alone = sum(one.uuid == guest.uuid and one.writes for one in simulation.world.guests.values()) == 1
+    listed = (one for one in simulation.world.guests.values() if one.endpoint != NO_ENDPOINT)
+    alone = sum(one.uuid == guest.uuid and one.writes for one in listed) == 1
     known = guest.endpoint in simulation.hypervisors
     return (
         guest.running()

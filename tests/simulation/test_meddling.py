@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.identity import swapped
 from fencer.core.policy import Policy
 from fencer.simulation.assembly import Shape, Simulation
-from fencer.simulation.faults import Fault, What, apply
-from fencer.simulation.meddling import ways_elsewhere
+from fencer.simulation.faults import NO_UUIDS, Fault, What, apply
+from fencer.simulation.meddling import JOINS, ways_elsewhere
 from fencer.simulation.restarts import CRASHED, ENDED, WITH_ITS_HOST, Restarter, Restarts
 from fencer.simulation.scenario import mixed
 from fencer.simulation.truth import Breach
@@ -22,6 +23,7 @@ WORLDS = [world_by_seed(seed, Policy()) for seed in range(1500)]
 def test_each_of_its_faults_is_drawn():
     drawn = Counter(fault.what for world in WORLDS for fault in world.script)
     asked = (What.STARTED_ELSEWHERE, What.STARTED_ABROAD, What.STARTED_ON_OTHER_HOST, What.COPY_DEFINITION)
+    asked += (*JOINS, What.JOIN_UNDER_NAME)
     assert min(drawn[what] for what in asked) > 3
     after = {restarts.after for world in WORLDS for restarts in world.restarts}
     assert after == {WITH_ITS_HOST, CRASHED, ENDED}
@@ -113,3 +115,51 @@ def test_memory_in_an_image_that_a_hypervisor_shows_is_not():
     world.happen(What.STARTED_ELSEWHERE, pass_s=40.0)
     world.happen(What.CRASH, "k8s-2@lab-b")
     assert not world.truth.gone("k8s-2")
+
+
+@pytest.mark.parametrize("what", [What.JOIN_WITH_UUID, What.JOIN_WITH_SWAPPED_UUID, What.JOIN_WITHOUT_UUID])
+def test_a_machine_joins_that_no_hypervisor_lists(what):
+    simulation = Witnessed().simulation
+    apply(Fault(0.0, what, "k8s-2"), simulation)
+    simulation.clock.advance(30.0)
+    uuid = simulation.guest("k8s-2").uuid
+    reported = simulation.api.nodes["joiner-k8s-2"].system_uuid
+    asked = {What.JOIN_WITH_UUID: {uuid}, What.JOIN_WITH_SWAPPED_UUID: {swapped(uuid)}}
+    assert reported in asked.get(what, NO_UUIDS)
+    assert len(simulation.hypervisor.sweep()) == 3
+    assert simulation.heard(simulation.guest("joiner-k8s-2"))
+
+
+def test_a_machine_takes_the_name_of_a_deleted_node_and_the_uuid_of_another():
+    simulation = Witnessed().simulation
+    apply(Fault(0.0, What.DELETE_NODE, "k8s-2"), simulation)
+    apply(Fault(0.0, What.JOIN_UNDER_NAME, "k8s-2"), simulation)
+    simulation.clock.advance(5.0)
+    assert simulation.api.nodes["k8s-2"].system_uuid == simulation.guest("k8s-1").uuid
+
+
+def test_a_node_that_joined_counts_for_the_brake():
+    world = Witnessed()
+    world.happen(What.JOIN_WITHOUT_UUID, pass_s=30.0)
+    for name in ("k8s-1", "k8s-2"):
+        world.happen(What.CRASH, name)
+        world.taint(name)
+    world.happen(What.CRASH, "k8s-3")
+    with pytest.raises(Breach, match="the brake is at 2, and this is fence 3"):
+        world.taint("k8s-3")
+
+
+def test_an_agent_is_back_before_a_hypervisor_forgets_what_it_did_not_see():
+    """Otherwise nobody could know."""
+    forgets = {What.SAVE_TO_FILE, What.MOVE_OUT, What.MOVE_OUT_LOCKED}
+    covered = 0
+    for world in WORLDS:
+        left = next((one.at_s for one in world.script if one.what in forgets), None)
+        down = [one for one in world.script if one.what is What.AGENT_KILLED and one.at_s < (left or 0.0)]
+        if left is None or not down:
+            continue
+        ends = (What.DAEMON_RESTART, What.UNLOCK)
+        forgotten_s = min(one.at_s for one in world.script if one.what in ends and one.at_s > left)
+        assert max(one.at_s + one.for_s for one in down) < forgotten_s
+        covered += 1
+    assert covered
