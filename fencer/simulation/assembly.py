@@ -58,6 +58,8 @@ class Shape:
         answer_s: How long every answer takes, of each endpoint and of the API. None: hardly any time.
         api_s: How long each call of the API takes at least: of a port, which is up to three requests.
         tells_cold: Endpoints tell whether a guest was booted or restored.
+        admitted: Nodes on whose VMs the configuration admits power actions; None: on all VMs.
+        bystanders: VMs that are no nodes', at the first endpoint.
         unrecorded: The API server has no record of who wrote what on the first Nodes (managedFields).
     """
 
@@ -74,6 +76,8 @@ class Shape:
     api_s: float = 0.0
     tells_cold: bool = True
     unrecorded: bool = False
+    admitted: tuple[str, ...] | None = None
+    bystanders: tuple[str, ...] = ()
 
     def endpoint_of(self, node: str) -> str:
         """Return the endpoint where a node's guest is at first."""
@@ -151,6 +155,8 @@ class Simulation:
         self.leases.make(CLUSTER_LEASE, *(self.lease_of(endpoint) for endpoint in self.hypervisors))
         for name in shape.nodes:
             self._add_node(name, shape.host_of(name))
+        for name in shape.bystanders:
+            self.world.add_bystander(name, endpoint=shape.endpoint, host=shape.hosts[0])
         self.world.on_power.append(self.stir)
         self.api.watchers.append(self._tell_kubelets)
 
@@ -215,9 +221,14 @@ class Simulation:
         return self.world.guests[name]
 
     def rules(self) -> Rules:
-        """Admit power actions on every guest."""
-        uuids = frozenset(guest.uuid for guest in self.world.guests.values())
+        """Admit power actions on every VM, or on those that the shape names."""
+        uuids = frozenset(guest.uuid for guest in self.world.guests.values() if self.admits(guest))
         return Rules(admitted=dict.fromkeys(self.hypervisors, Admission(uuids=uuids)))
+
+    def admits(self, guest: Guest) -> bool:
+        """Whether power actions are admitted on a VM, or on a copy of it."""
+        names = self.shape.admitted
+        return names is None or guest.uuid in {self.world.guests[name].uuid for name in names}
 
     def warm_up(self) -> None:
         """Run until every pod is Ready; the story begins there.

@@ -8,6 +8,7 @@ from random import Random
 
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import Fault, What
+from fencer.simulation.incidents import FOR_SURE
 
 GIVES_AWAY_S = 35.0
 """A kubelet that is heard for so long gives a lie away, where answers are quick: it renews every 10 s."""
@@ -130,9 +131,9 @@ def many_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s: 
     others = [name for name in shape.nodes if name != victim]
     count = chance.randint(1, len(others))
     victims = [victim, *chance.sample(others, count)]
-    what = chance.choice((What.CRASH, What.CRASH, What.POWER_OFF, What.PAUSE))
+    what = chance.choice((What.CRASH, What.CRASH, What.POWER_OFF, What.PAUSE, What.IO_ERROR))
     deaths = [Fault(began_s + chance.uniform(0.0, 3.0), what, name, death=name == victim) for name in victims]
-    ups = (What.RESUME, What.START) if what is What.PAUSE else (What.START,)
+    ups = (What.START,) if what in FOR_SURE else (What.RESUME, What.START)
     back = [Fault(back_s + chance.uniform(0.0, 60.0), up, name) for name in victims for up in ups]
     return [*deaths, *back]
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from fencer.core.annotations import EXCLUDE, PAUSE
-from fencer.core.identity import swapped
+from fencer.core.identity import MEANINGLESS, swapped
 from fencer.core.model import PowerState
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest, Passage
@@ -37,13 +37,7 @@ UNLOCKED = Passage(PowerState.UNKNOWN, "stopped; the last task here is a qmigrat
 """What is told of the same once somebody has unlocked it: the task log is all that is left of the move."""
 
 
-NO_UUIDS = (
-    "",
-    "none",
-    "00000000-0000-0000-0000-000000000000",
-    "03000200-0400-0500-0006-000700080009",
-    "\x00",
-)
+NO_UUIDS = ("", "none", "\x00", *sorted(MEANINGLESS))
 """What machines without a UUID report."""
 
 
@@ -104,9 +98,18 @@ class What(StrEnum):
     FORGE_MARK = "forge_mark"
     HOSTILE_NOTES = "hostile_notes"
     TAINT_BY_HAND = "taint_by_hand"
+    UNTAINT_BY_HAND = "untaint_by_hand"
     CORDON_BY_HAND = "cordon_by_hand"
     UNCORDON_BY_HAND = "uncordon_by_hand"
     FORCE_DELETE_PODS = "force_delete_pods"
+    FORCE_DELETE_BLINDLY = "force_delete_blindly"
+    """The same without a look whether the VM is off."""
+    POD_BY_HAND = "pod_by_hand"
+    """A person makes a pod that names the node, whether it is fenced or not."""
+    ATTACH_BY_HAND = "attach_by_hand"
+    """A person makes a VolumeAttachment for the node, of a volume that no pod uses …"""
+    DETACH_BY_HAND = "detach_by_hand"
+    """… and deletes it."""
     # a host (target: its name)
     HOST_OFF = "host_off"
     HOST_ON = "host_on"
@@ -400,9 +403,14 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.FORGE_MARK: lambda all_, guest: all_.cluster.forge_mark(guest.node, guest.ref),
     What.HOSTILE_NOTES: lambda all_, guest: all_.cluster.write_hostile_notes(guest.node),
     What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),
+    What.UNTAINT_BY_HAND: lambda all_, guest: all_.cluster.untaint_by_hand(guest.node),
     What.CORDON_BY_HAND: lambda all_, guest: all_.cluster.cordon_by_hand(guest.node),
     What.UNCORDON_BY_HAND: lambda all_, guest: all_.cluster.uncordon_by_hand(guest.node),
     What.FORCE_DELETE_PODS: _force_delete_pods,
+    What.FORCE_DELETE_BLINDLY: lambda all_, guest: all_.cluster.force_delete_pods(guest.node),
+    What.POD_BY_HAND: lambda all_, guest: all_.cluster.make_pod(guest.node),
+    What.ATTACH_BY_HAND: lambda all_, guest: all_.cluster.attach_by_hand(guest.node),
+    What.DETACH_BY_HAND: lambda all_, guest: all_.cluster.detach_by_hand(guest.node),
     What.NODE_PAUSED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, WHY),
     What.NODE_RESUMED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, None),
     What.NODE_EXCLUDED: lambda all_, guest: hold(all_.api, guest.node, EXCLUDE, "true"),

@@ -9,9 +9,10 @@ from random import Random
 from fencer.simulation.deceptions import CALLS_A_LOOK, MOVED_S, WELL_S
 from fencer.simulation.faults import Fault, What, joiner_of
 from fencer.simulation.incidents import CUT_OFF
-from fencer.simulation.layers import Layer, and_then, began_s, chance_of
+from fencer.simulation.layers import Layer, and_runs, and_then, began_s, chance_of
 from fencer.simulation.restarts import CRASHED, ENDED, WITH_ITS_HOST, Restarts
 from fencer.simulation.scenario import Scenario
+from fencer.simulation.workloads import Deployment, StatefulSet
 
 TAKES_OVER_S = (2.0, 150.0)
 """So long after a VM or its host seems dead, another tool starts it elsewhere: Pacemaker, or a person."""
@@ -23,6 +24,8 @@ FORGOTTEN = {
 """What a hypervisor forgets of memory that it does not have any more, and by what."""
 FIRST_LOOK_S = 6.0
 """An agent that is started has made its first passes by then, where answers are quick."""
+MOST_CROWDED = 4
+"""So many nodes at most are crowded: more take long to play."""
 JOINS = (What.JOIN_WITH_UUID, What.JOIN_WITH_SWAPPED_UUID, What.JOIN_WITHOUT_UUID)
 """How a machine may join that is none of the VMs."""
 STARTS = frozenset({What.START, What.RESTORE, What.RESUME, What.REBOOT})
@@ -147,11 +150,64 @@ def lying_joiner(chance: Random, world: Scenario) -> Scenario:
     return and_then(world, *joined, *end)
 
 
+def finalized(chance: Random, world: Scenario) -> Scenario:
+    """Pods with a volume have a finalizer, which is released late, or never."""
+    release_s = chance.choice((None, 2.0, 60.0, 240.0))
+    return and_runs(world, lambda: StatefulSet("held", 3, finalizer="example.com/held", release_s=release_s))
+
+
+def many_pods(_chance: Random, world: Scenario) -> Scenario:
+    """More pods run on a node than are cleared between two looks at its VM."""
+    working = len(world.shape.nodes) - len(world.shape.spare)
+    replicas = (world.policy.clear_batch + 2) * min(working, MOST_CROWDED)
+    return and_runs(world, lambda: Deployment("many", replicas))
+
+
+def budgeted(chance: Random, world: Scenario) -> Scenario:
+    """PodDisruptionBudgets say how many pods have to stay Ready: all of them, or less."""
+    replicas = 2 * len(world.shape.nodes)
+    least = {"StatefulSet/db": replicas - chance.choice((0, 1, replicas // 2)), "Deployment/web": 2}
+    return replace(world, budgets={**world.budgets, **least})
+
+
+def pods_by_hand(chance: Random, world: Scenario) -> Scenario:
+    """A person makes pods on a node, early or late, or force-deletes all of its pods without a look."""
+    victim = chance.choice((victim_of(chance, world), chance.choice(world.shape.nodes)))
+    what = chance.choice((What.POD_BY_HAND, What.POD_BY_HAND, What.FORCE_DELETE_BLINDLY))
+    times_s = (began_s(world) + chance.uniform(-20.0, 200.0) for _ in range(chance.randint(1, 3)))
+    return and_then(world, *(Fault(max(5.0, at_s), what, victim) for at_s in times_s))
+
+
+def attached_by_hand(chance: Random, world: Scenario) -> Scenario:
+    """A person attaches a volume to a node, without any pod, and may take it off again."""
+    victim = victim_of(chance, world)
+    at_s = max(5.0, began_s(world) + chance.uniform(-30.0, 100.0))
+    world = and_then(world, Fault(at_s, What.ATTACH_BY_HAND, victim))
+    if chance_of(chance, 0.5):
+        return world
+    return and_then(world, Fault(at_s + chance.uniform(1.0, 200.0), What.DETACH_BY_HAND, victim))
+
+
+def few_admitted(chance: Random, world: Scenario) -> Scenario:
+    """The configuration admits power actions on some VMs only, or on none; and there are VMs of no node."""
+    nodes = world.shape.nodes
+    admitted = tuple(chance.sample(nodes, chance.choice((0, 1, len(nodes) // 2, len(nodes) - 1))))
+    return replace(world, shape=replace(world.shape, admitted=admitted, bystanders=("bystander",)))
+
+
+MEDDLED = (Layer(few_admitted, 0.2),)
+"""What the cluster and its configuration are like."""
+
 MEDDLING = (
     Layer(started_elsewhere, 0.12),
     Layer(definition_copied, 0.05),
     Layer(starts_itself, 0.15),
     Layer(unwatched, 0.5),
     Layer(lying_joiner, 0.1),
+    Layer(finalized, 0.08),
+    Layer(many_pods, 0.02),
+    Layer(budgeted, 0.15),
+    Layer(pods_by_hand, 0.1),
+    Layer(attached_by_hand, 0.08),
 )
 """What other tools do."""

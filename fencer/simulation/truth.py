@@ -184,11 +184,14 @@ class Truth:
 
         def orders(ref: GuestRef) -> None:
             self._ordered[ref.key] = actor
+            guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
+            self._hold_against_strangers(guest)
             if actor.observes:
                 self._breach(ref.name, "an agent that only observes gives an order about its guest")
             held_by = self._simulation.leases.holder_of(self._simulation.lease_of(ref.endpoint))
+            # excuse: a power order without the Lease, less than 10 s after the clocks of the VM that an agent
+            #   runs in stood still, or were set back to a snapshot: by its own clock it holds the Lease
             if holder and held_by != holder and not actor.went_on_lately(clock.now_s()):
-                guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
                 self._breach(
                     guest.node, f"{holder} gives an order, and {held_by or 'nobody'} holds the Lease"
                 )
@@ -459,6 +462,13 @@ class Truth:
                 away = f"{len(lost)} of what it was about were given away"
                 self._breach(name, f"its fence is lifted, {away}, and {guest.name} runs with old memory")
 
+    def _hold_against_strangers(self, guest: Guest) -> None:
+        """Orders are given only to VMs that were admitted and are nodes': no copies, and no other VMs."""
+        if not guest.node:
+            self._breach(guest.name, "it is given an order, and is no node's VM")
+        elif not self._simulation.admits(guest):
+            self._breach(guest.node, "its VM is given an order, and power actions on it are not admitted")
+
     def _hold_against_copies(self, guest: Guest, knows: Collection[str]) -> None:
         """No VM is started by fencer while another one runs from its disk, or has memory that may run on."""
         for copy in self._simulation.world.copies_of(guest):
@@ -597,6 +607,8 @@ class Truth:
         return node is not None and node.boot_id != guest.boot_id
 
     def _breach(self, node: str, text: str) -> None:
+        # excuse: what an agent was about to do when the VM that it runs in was paused, with its clocks: no
+        #   answer has come since that could have shown it the time
         if self._actor is not None and self._actor.was_paused_over(self._names_of(node), self._now_s):
             self.overtaken += 1
             return
@@ -684,6 +696,10 @@ class _WatchedHypervisor:
     def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
         self._port.stop(guest, incarnation, not_after)
+
+    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        self._orders(guest)
+        self._port.shutdown(guest, incarnation, not_after)
 
     def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)

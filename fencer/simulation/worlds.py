@@ -19,7 +19,7 @@ from fencer.simulation.blips import blips, crash_loop
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
 from fencer.simulation.layers import LAYERS, SHAPES, chance_of, covered
-from fencer.simulation.meddling import MEDDLING
+from fencer.simulation.meddling import MEDDLED, MEDDLING
 from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
 from fencer.simulation.settings import SETTINGS, closes_s
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
@@ -97,7 +97,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
     shape = _shape(chance)
     sound = replace(CALM, name=f"seed-{seed}", shape=shape, policy=policy, workloads=_workloads(shape))
-    sound = covered(sound, seed, SHAPES, needs_witness=False)
+    sound = covered(sound, seed, (*SHAPES, *MEDDLED), needs_witness=False)
     kind, script = _script(chance, sound.shape)
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     stays_down = chance_of(chance, 0.4) and not kind.comes_back

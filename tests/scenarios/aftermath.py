@@ -18,7 +18,7 @@ from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import FROZEN_S, Fault, What
 from fencer.simulation.guests import NO_ENDPOINT, Guest
 from fencer.simulation.links import cut_for_ever
-from fencer.simulation.objects import ApiNode
+from fencer.simulation.objects import ApiNode, ApiPod
 from fencer.simulation.passages import ARRIVAL_S, COPY_S, SWITCH_S
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import Stage
@@ -161,15 +161,26 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
         if dead or _is_to_be_stopped(stage, node, guest):
             yield from _not_fenced(stage, node, guest)
         elif _sound(stage, guest):
-            ours = node.cordoner == "fencer" and (node.recorded or name not in reported)
-            kept = "out of service" * node.out_of_service or "cordoned by fencer" * ours
-            if kept and (node.out_of_service or node.unschedulable):
-                yield f"{name} is back, and not free: {kept}"
-            elif MARK in node.annotations:
-                yield f"{name} is back, and has the mark of a fence that was lifted"
+            if not _held_by_people(stage, name):
+                yield from _not_free(node, record=node.recorded or name not in reported)
             if BINDING not in node.annotations and not claims:
                 yield f"{name} is heard, and never was bound"
     yield from _left_over(stage)
+
+
+def _not_free(node: ApiNode, *, record: bool) -> Iterator[str]:
+    """Say what is left of a fence on a node that is back.
+
+    Args:
+        node: The node.
+        record: Who set its cordon is known, or an agent reported that it is not.
+    """
+    ours = node.cordoner == "fencer" and record
+    kept = "out of service" * node.out_of_service or "cordoned by fencer" * ours
+    if kept and (node.out_of_service or node.unschedulable):
+        yield f"{node.name} is back, and not free: {kept}"
+    elif MARK in node.annotations:
+        yield f"{node.name} is back, and has the mark of a fence that was lifted"
 
 
 def _left_over(stage: Stage) -> Iterator[str]:
@@ -190,6 +201,18 @@ def _machine(stage: Stage, name: str) -> Guest:
 def _copy_runs(stage: Stage, guest: Guest) -> bool:
     """Whether another VM of the same disk runs, or has memory: no hypervisor tells which one is the node."""
     return any(copy.power not in HARMLESS for copy in stage.simulation.world.copies_of(guest))
+
+
+def _held_by_people(stage: Stage, name: str) -> bool:
+    """Whether a pod or a volume is left on a node that only a person can take away."""
+    api = stage.simulation.api
+    kept = any(map(_is_held, api.pods_on(name)))
+    return kept or any(one.by_hand and one.node == name for one in api.attachments.values())
+
+
+def _is_held(pod: ApiPod) -> bool:
+    """Whether a pod is cleared, and its finalizer was not released."""
+    return bool(pod.finalizers) and pod.over and pod.deleted_s is not None
 
 
 def _minders(stage: Stage) -> list[Policy]:
@@ -222,23 +245,35 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
     api, silent = stage.simulation.api, stage.simulation.world.silent_hosts
     if guest.host in silent or guest.endpoint not in stage.simulation.hypervisors:
         return
+    if guest.power is PowerState.PAUSED and not stage.simulation.admits(guest):
+        return  # it would have to be stopped, and may not be
     if BINDING not in node.annotations:
         return  # it fell before any agent had seen it alive: a person has to say who it was
+    if not node.out_of_service and _fence_was_taken_off(stage, node.name):
+        return  # fencer does not undo what a person did
     comes_again = node.out_of_service  # a pod whose template names a fenced node: it came after the fence
     stay = [
         pod
         for pod in api.pods_on(node.name)
         if (pod.tolerates_out_of_service and not pod.over) or (comes_again and pod.named_node)
     ]
-    left = [pod for pod in api.pods_on(node.name) if not pod.daemon and pod not in stay]
+    there = api.pods_on(node.name)
+    left = [pod for pod in there if not (pod.daemon or pod in stay or _is_held(pod))]
     kept = {pod.volume for pod in stay}
     held = [
-        one.volume for one in api.attachments.values() if one.node == node.name and one.volume not in kept
+        one.volume
+        for one in api.attachments.values()
+        if one.node == node.name and one.volume not in kept and not one.by_hand
     ]
     if (left or held) and not _braked(stage) and not _in_window(stage, node):
         fenced = "" if node.out_of_service else "not fenced, "
         what = ", ".join([*map(str, left), *held])
         yield f"{node.name} is dead, {fenced}not cleared: {what}"
+
+
+def _fence_was_taken_off(stage: Stage, name: str) -> bool:
+    script = stage.scenario.script
+    return any(fault.what is What.UNTAINT_BY_HAND and fault.target == name for fault in script)
 
 
 def _is_to_be_stopped(stage: Stage, node: ApiNode, guest: Guest) -> bool:
@@ -252,7 +287,8 @@ def _is_to_be_stopped(stage: Stage, node: ApiNode, guest: Guest) -> bool:
         for policy in policies
     )
     after_s = max(policy.unresponsive_after_s + policy.power_window_s for policy in policies)
-    return wanted and not node.out_of_service and guest.running() and silent_s > after_s
+    possible = stage.simulation.admits(guest) and guest.running() and not node.out_of_service
+    return wanted and possible and silent_s > after_s
 
 
 def _braked(stage: Stage) -> bool:

@@ -43,6 +43,10 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     slow += f"; each call of the API takes {shape.api_s:g} s" if shape.api_s else ""
     mute = "" if shape.tells_cold else "; none tells whether a guest was booted or restored"
     yield f"endpoints {', '.join((shape.endpoint, *shape.further))}{foreign}{watched}{slow}{mute}"
+    if shape.admitted is not None:
+        yield f"power actions are admitted on the VMs of: {', '.join(shape.admitted) or 'no node'}"
+    if shape.bystanders:
+        yield f"VMs that are no node's: {', '.join(shape.bystanders)}"
     if shape.unrecorded:
         yield "the API server has no record of who wrote what on the Nodes"
     yield from _settings_lines(scenario)

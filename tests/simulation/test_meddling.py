@@ -1,18 +1,22 @@
 """What other tools do in random worlds: that it is drawn, that it happens, and how it is judged."""
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
+from fencer.contract.deadlines import IN_TIME
 from fencer.core.identity import swapped
 from fencer.core.policy import Policy
+from fencer.errors import HypervisorProtocol
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.faults import NO_UUIDS, Fault, What, apply
 from fencer.simulation.meddling import JOINS, ways_elsewhere
 from fencer.simulation.restarts import CRASHED, ENDED, WITH_ITS_HOST, Restarter, Restarts
 from fencer.simulation.scenario import mixed
 from fencer.simulation.truth import Breach
+from fencer.simulation.workloads import StatefulSet
 from fencer.simulation.worlds import CALM, world_by_seed
 from tests.scenarios.lines import world_lines
 from tests.simulation.test_truth import Witnessed
@@ -23,7 +27,8 @@ WORLDS = [world_by_seed(seed, Policy()) for seed in range(1500)]
 def test_each_of_its_faults_is_drawn():
     drawn = Counter(fault.what for world in WORLDS for fault in world.script)
     asked = (What.STARTED_ELSEWHERE, What.STARTED_ABROAD, What.STARTED_ON_OTHER_HOST, What.COPY_DEFINITION)
-    asked += (*JOINS, What.JOIN_UNDER_NAME)
+    asked += (*JOINS, What.JOIN_UNDER_NAME, What.POD_BY_HAND, What.FORCE_DELETE_BLINDLY)
+    asked += (What.ATTACH_BY_HAND, What.DETACH_BY_HAND)
     assert min(drawn[what] for what in asked) > 3
     after = {restarts.after for world in WORLDS for restarts in world.restarts}
     assert after == {WITH_ITS_HOST, CRASHED, ENDED}
@@ -163,3 +168,77 @@ def test_an_agent_is_back_before_a_hypervisor_forgets_what_it_did_not_see():
         assert max(one.at_s + one.for_s for one in down) < forgotten_s
         covered += 1
     assert covered
+
+
+@pytest.mark.parametrize(("release_s", "left"), [(None, 1), (20.0, 0)])
+def test_a_finalizer_holds_a_pod_that_is_over_until_it_is_released(release_s, left):
+    held = StatefulSet("held", 1, finalizer="example.com/held", release_s=release_s)
+    simulation = Simulation(Shape(), (held,))
+    simulation.warm_up()
+    pod = simulation.api.pods_of(held.owner)[0]
+    simulation.api.delete_pod(pod)
+    simulation.clock.advance(15.0)
+    assert pod.over
+    assert pod.uid in simulation.api.pods
+    simulation.clock.advance(30.0)
+    assert sum(one is pod for one in simulation.api.pods.values()) == left
+
+
+def test_an_attachment_by_hand_is_left_alone_until_its_person_deletes_it():
+    world = Witnessed()
+    world.happen(What.ATTACH_BY_HAND, pass_s=30.0)
+    attachments = world.simulation.api.attachments
+    assert attachments["by-hand-k8s-2", "k8s-2"].attached
+    world.happen(What.DETACH_BY_HAND)
+    assert ("by-hand-k8s-2", "k8s-2") not in attachments
+
+
+def test_a_pod_made_by_hand_comes_onto_a_fenced_node():
+    world = Witnessed()
+    world.happen(What.CRASH)
+    world.taint()
+    world.happen(What.POD_BY_HAND, pass_s=2.0)
+    assert any(pod.name.startswith("by-hand") for pod in world.port.pods("k8s-2"))
+
+
+def test_pods_of_a_living_node_can_be_force_deleted_too():
+    world = Witnessed()
+    before = {pod.uid for pod in world.port.pods("k8s-2")}
+    world.happen(What.FORCE_DELETE_PODS)
+    assert {pod.uid for pod in world.port.pods("k8s-2")} >= before
+    world.happen(What.FORCE_DELETE_BLINDLY)
+    assert not before & {pod.uid for pod in world.port.pods("k8s-2")}
+
+
+@pytest.mark.parametrize("order", ["stop", "start", "discard", "shutdown"])
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("k8s-1", None),
+        ("k8s-2", "power actions on it are not admitted"),
+        ("bystander", "is no node's VM"),
+        ("k8s-1-copy", "is no node's VM"),
+    ],
+)
+def test_orders_are_for_admitted_vms_of_nodes_only(order, target, why):
+    world = Witnessed(Shape(admitted=("k8s-1",), bystanders=("bystander",)))
+    world.happen(What.CLONE, "k8s-1")
+    world.happen(What.PAUSE, target, pass_s=61.0)
+    _, hypervisors = world.truth.ports("", by_hand=True)
+    give = getattr(hypervisors["lab"], order)
+    objects = pytest.raises(Breach, match=why) if why else suppress(HypervisorProtocol)
+    with objects:
+        give(world.simulation.guest(target).ref, None, IN_TIME)
+    assert world.truth.breaches == bool(why)
+
+
+def test_the_rules_admit_no_other_vm():
+    simulation = Simulation(Shape(admitted=("k8s-1",), bystanders=("bystander",)), mixed())
+    assert simulation.rules().admitted["lab"].uuids == {simulation.guest("k8s-1").uuid}
+
+
+def test_a_report_shows_which_vms_are_admitted():
+    world = next(world for world in WORLDS if world.shape.admitted == ())
+    lines = list(world_lines(world))
+    assert "power actions are admitted on the VMs of: no node" in lines
+    assert "VMs that are no node's: bystander" in lines
