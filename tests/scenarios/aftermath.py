@@ -258,7 +258,8 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
     # excuse: not fenced: a dead VM on a host that is silent, or at an endpoint that fencer does not know
     if guest.host in silent or guest.endpoint not in stage.simulation.hypervisors:
         return
-    if guest.power is PowerState.PAUSED and not stage.simulation.admits(guest):
+    stops = any(policy.paused_guest is PausedGuest.STOP for policy in _minders(stage))
+    if guest.power is PowerState.PAUSED and stops and not stage.simulation.admits(guest):
         return  # it would have to be stopped, and may not be
     # excuse: not fenced: a VM that fell before any agent had seen it alive
     if BINDING not in node.annotations:
