@@ -94,7 +94,8 @@ class StageAgent(Agent):
 def _instead(ports: StagePorts, others: StagePorts) -> dict[int, object]:
     """Return what `deepcopy` is to put in place of each port, which lies outside of the agent."""
     pairs: list[tuple[object, object]] = [(ports, others)]
-    pairs += [(getattr(ports, one.name), getattr(others, one.name)) for one in fields(ports)]
+    outside = [one.name for one in fields(ports) if one.name not in {"policy", "rules", "holder"}]
+    pairs += [(getattr(ports, name), getattr(others, name)) for name in outside]
     pairs += [(port, others.hypervisors[name]) for name, port in ports.hypervisors.items()]
     pairs += [(port, others.witnesses[key]) for key, port in ports.witnesses.items()]
     if ports.beside is not None and others.beside is not None:

@@ -7,6 +7,7 @@ there is one; 130: it was interrupted.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -99,7 +100,7 @@ def main(words: list[str]) -> int:
         parser.error(f"{MOST:,} worlds at most, on 1 process at least")
     began_s, played, interrupted = time.monotonic(), Played(), True
     batches = [asked.seeds[at : at + BATCH] for at in range(0, len(asked.seeds), BATCH)]
-    with suppress(KeyboardInterrupt), get_context("spawn").Pool(asked.processes, _leave_interrupts) as pool:
+    with suppress(KeyboardInterrupt), get_context("spawn").Pool(asked.processes, _begin) as pool:
         tell(f"{len(asked.seeds):,} worlds, {asked.processes} at a time")
         for number, part in enumerate(pool.imap(play, batches), 1):
             played.add(part)
@@ -121,9 +122,10 @@ def main(words: list[str]) -> int:
     return 1 if played.wrong else 0
 
 
-def _leave_interrupts() -> None:
+def _begin() -> None:
     """Ctrl-C ends the parent, which then ends the others, and tells what was played until then."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.disable(logging.WARNING)  # what the agents of worlds log is no output of this command
 
 
 def tell(text: str) -> None:
