@@ -22,6 +22,9 @@ from fencer.simulation.clock import EPOCH
 from fencer.simulation.crew import Obeyed
 from fencer.simulation.stage import StagePorts
 
+ENDING_S = 10.0
+"""How long an agent that ends waits for what goes on beside its passes: as ``fencer watch`` does."""
+
 
 class StageAgent(Agent):
     """The agent as `fencer watch` runs it: each pass is shown, to its part in the election.
@@ -58,6 +61,7 @@ class StageAgent(Agent):
 
     def release(self) -> None:
         """See `fencer.simulation.crew.Revertible`."""
+        self.finish(ENDING_S)
         if isinstance(self._stage_world.election, Campaigns):
             self._stage_world.election.release()
 

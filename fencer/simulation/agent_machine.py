@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from fencer.core.kept import Kept
 from fencer.simulation.asker import Killed, Process
@@ -51,6 +52,7 @@ class AgentMachine:
         holder: Who it is in that life.
         down_s: After the present life has ended, the next one begins so much later.
         observes: Its configuration says `mode: observe`.
+        sets: What else its configuration says now, where that differs from the scenario's policy.
         keeps: A snapshot of it is to be taken, once no pass is under way.
         restarts: It is to be stopped then, and started again.
     """
@@ -69,6 +71,7 @@ class AgentMachine:
         self.holder = ""
         self.down_s = 0.0
         self.observes = False
+        self.sets: tuple[tuple[str, Any], ...] = ()
         self._snapshot: Snapshot | None = None
         self._reverted: What | None = None
         self._clock, self._timeline = clock, timeline
@@ -80,12 +83,14 @@ class AgentMachine:
             self._tell(fault.what.value, fault.told)
             self.links.befall(fault)
             return
+        if fault.what is What.AGENT_RELOADED:
+            self._reconfigure(fault)
         if self.process is None:
             return
         match fault.what:
             case What.AGENT_SNAPSHOT:
                 self.keeps = True
-            case What.AGENT_RESTARTED:
+            case What.AGENT_RESTARTED | What.AGENT_RELOADED:
                 self.restarts, self.down_s = True, fault.for_s
             case _:
                 if fault.what is What.AGENT_ARMED:
@@ -111,8 +116,15 @@ class AgentMachine:
             Killed: always.
         """
         self.restarts = False
-        self._tell("agent-ends", f"{self.name} is stopped, to be started again: a package upgrade")
+        self._tell("agent-ends", f"{self.name} is stopped, to be started again")
         raise Killed
+
+    def _reconfigure(self, fault: Fault) -> None:
+        """Change its configuration: the process that starts next reads it."""
+        changed = ", ".join(f"{key}: {value}" for key, value in fault.sets) or "as it was first"
+        text = fault.text or f"{self.name} is reloaded; its policy: {changed}"
+        self._tell("agent-reloaded", text, "person")
+        self.sets = fault.sets
 
     def begin(self) -> Snapshot | None:
         """Put back what a revert puts back, before the next life begins.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fencer.core.election import CLUSTER_LEASE, lease_name
@@ -34,8 +34,8 @@ DISK_S = 0.001
 API_DELAY_S = 0.005
 """What a request to the API server takes here, where it goes through the `Asker`."""
 
-HEARD_S = 12.0
-"""A kubelet that renewed its lease so long ago lives: it does so every 10 s."""
+LATER_S = 2.0
+"""A kubelet that renewed its lease one period and so long ago lives."""
 
 WARM_UP_S = 120.0
 """All pods of a sound world are Ready long before."""
@@ -58,6 +58,8 @@ class Shape:
         answer_s: How long every answer takes, of each endpoint and of the API. None: hardly any time.
         api_s: How long each call of the API takes at least: of a port, which is up to three requests.
         tells_cold: Endpoints tell whether a guest was booted or restored.
+        admitted: Nodes on whose VMs the configuration admits power actions; None: on all VMs.
+        bystanders: VMs that are no nodes', at the first endpoint.
         unrecorded: The API server has no record of who wrote what on the first Nodes (managedFields).
     """
 
@@ -74,6 +76,8 @@ class Shape:
     api_s: float = 0.0
     tells_cold: bool = True
     unrecorded: bool = False
+    admitted: tuple[str, ...] | None = None
+    bystanders: tuple[str, ...] = ()
 
     def endpoint_of(self, node: str) -> str:
         """Return the endpoint where a node's guest is at first."""
@@ -109,6 +113,7 @@ class Simulation:
         strict: A double writer raises `DoubleWriter`; otherwise it is told and counted.
         timing: How slow the control plane is.
         kubelets: How quick the kubelets are.
+        kubelets_of: How quick those are that differ, by node.
     """
 
     def __init__(
@@ -120,6 +125,7 @@ class Simulation:
         strict: bool = True,
         timing: Timing | None = None,
         kubelets: KubeletTiming | None = None,
+        kubelets_of: Mapping[str, KubeletTiming] | None = None,
     ) -> None:
         self.shape = shape
         self.seed = seed
@@ -145,10 +151,12 @@ class Simulation:
         """Node → the machine that is that node, the newest one where it was replaced."""
         self._machines: dict[str, SimulatedNode] = {}
         self._memories: dict[str, KubeletMemory] = {}
-        self._kubelets = kubelets or KubeletTiming()
+        self._kubelets, self._kubelets_of = kubelets or KubeletTiming(), kubelets_of or {}
         self.leases.make(CLUSTER_LEASE, *(self.lease_of(endpoint) for endpoint in self.hypervisors))
         for name in shape.nodes:
             self._add_node(name, shape.host_of(name))
+        for name in shape.bystanders:
+            self.world.add_bystander(name, endpoint=shape.endpoint, host=shape.hosts[0])
         self.world.on_power.append(self.stir)
         self.api.watchers.append(self._tell_kubelets)
 
@@ -196,7 +204,12 @@ class Simulation:
     def heard(self, guest: Guest) -> bool:
         """Whether a guest's kubelet works, and was heard a moment ago."""
         node = self.api.nodes.get(guest.node)
-        return node is not None and self.clock.now_s() - node.renewed_s < HEARD_S and self.can_be_heard(guest)
+        heard_s = self.timing_of(guest.node).renew_s + LATER_S
+        return node is not None and self.clock.now_s() - node.renewed_s < heard_s and self.can_be_heard(guest)
+
+    def timing_of(self, node: str) -> KubeletTiming:
+        """Return how quick the kubelet of a node is."""
+        return self._kubelets_of.get(node, self._kubelets)
 
     def can_be_heard(self, guest: Guest) -> bool:
         """Whether a guest's kubelet works, and nothing cuts it off."""
@@ -208,9 +221,14 @@ class Simulation:
         return self.world.guests[name]
 
     def rules(self) -> Rules:
-        """Admit power actions on every guest."""
-        uuids = frozenset(guest.uuid for guest in self.world.guests.values())
+        """Admit power actions on every VM, or on those that the shape names."""
+        uuids = frozenset(guest.uuid for guest in self.world.guests.values() if self.admits(guest))
         return Rules(admitted=dict.fromkeys(self.hypervisors, Admission(uuids=uuids)))
+
+    def admits(self, guest: Guest) -> bool:
+        """Whether power actions are admitted on a VM, or on a copy of it."""
+        names = self.shape.admitted
+        return names is None or guest.uuid in {self.world.guests[name].uuid for name in names}
 
     def warm_up(self) -> None:
         """Run until every pod is Ready; the story begins there.
@@ -232,6 +250,19 @@ class Simulation:
         """Let a new guest join under a node's name, in addition to the one that is that node."""
         old = self.nodes[node].guest
         new = self.world.add_guest(f"{old.name}-new", endpoint=old.endpoint, host=old.host, node=node)
+        self._add_machine(new).stir()
+        return new
+
+    def join(self, name: str, uuid: str, node: str = "") -> Guest:
+        """Let a machine that no hypervisor lists join as a node.
+
+        Args:
+            name: Its own.
+            uuid: What its kubelet reports as its UUID.
+            node: Under whose name it joins; empty: its own.
+        """
+        new = self.world.add_guest(name, endpoint=NO_ENDPOINT, host=name, node=node)
+        new.uuid = uuid
         self._add_machine(new).stir()
         return new
 
@@ -278,7 +309,7 @@ class Simulation:
         self._add_machine(guest)
 
     def _add_machine(self, guest: Guest) -> SimulatedNode:
-        machine = SimulatedNode(self.api, guest, self._kubelets, self.world.random, self.timeline)
+        machine = SimulatedNode(self.api, guest, self.timing_of(guest.node), self.world.random, self.timeline)
         self.nodes[guest.node] = self._machines[guest.name] = machine
         return machine
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from fencer.core.model import PowerState
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest
+from fencer.simulation.objects import ApiNode, ApiObject
 
 
 class Boots:
@@ -18,7 +19,8 @@ class Boots:
     Attributes:
         memory_back_s: Node → when a boot from before its fence first ran under it, or after it; in seconds of
             the story, as the others.
-        earlier_boot_s: Node → when a VM first ran under it in a boot that is not its newest.
+        earlier_boot_s: Node → when it first had an earlier boot again: a VM ran in it, or another machine
+            under its name reported another one in between.
         starts_s: Node → when each run of its VM began.
     """
 
@@ -33,7 +35,10 @@ class Boots:
         """Node → the boots of its VMs, in the order in which they began."""
         self._runs = {name: guest.starts for name, guest in simulation.world.guests.items()}
         """VM → its newest run that is counted in `starts_s`."""
+        self._reported = {name: [node.boot_id] for name, node in simulation.api.nodes.items()}
+        """Node → the boots that it has shown."""
         simulation.world.on_power.append(self._power)
+        simulation.api.watchers.append(self._changed)
 
     def from_before(self, guest: Guest) -> bool:
         """Whether a VM is in a boot from before a fence of its node."""
@@ -49,7 +54,9 @@ class Boots:
         self.memory_back_s.pop(node, None)
         boots, known = self._fenced.setdefault(node, set()), self._simulation.api.nodes[node].boot_id
         for guest in guests:
-            if guest.power is not PowerState.RUNNING or guest.boot_id == known:
+            # excuse: memory of a boot that its Node had not shown yet when it was fenced counts as no old
+            #   memory
+            if guest.power is not PowerState.RUNNING or guest.outdated or guest.boot_id == known:
                 boots.add(guest.boot_id)
             if guest.snapshot is not None:
                 boots.add(guest.snapshot.boot_id)
@@ -61,6 +68,13 @@ class Boots:
             self.starts_s.setdefault(guest.node, []).append(self._now_s())
         # A moment later: which boot it is of is set after its power.
         self._simulation.clock.after(0.001, lambda: self._note(guest))
+
+    def _changed(self, obj: ApiObject) -> None:
+        if isinstance(obj, ApiNode):
+            shown = self._reported.setdefault(obj.name, [])
+            if obj.boot_id in shown[:-1]:
+                self.earlier_boot_s.setdefault(obj.name, self._now_s())
+            shown += [obj.boot_id] * (obj.boot_id not in shown)
 
     def _note(self, guest: Guest) -> None:
         if guest.power is not PowerState.RUNNING:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from fencer.core.election import Holder
 from fencer.core.identity import Rules
@@ -161,6 +161,7 @@ class Obeying(Ticker, Protocol):
         ...
 
 
+@runtime_checkable
 class Revertible(Ticker, Protocol):
     """An agent that a snapshot of its machine can keep, and that can be stopped in good order."""
 
@@ -289,7 +290,7 @@ class Crew:
         process = machine.process = Process(clock)
         ticker, ports = self._born(machine, watcher, process)
         while timeline.now_s() < watcher.until_s:
-            clock.wait(self._pass(ticker))
+            clock.wait(self._pass(ticker, ports.policy.poll_s))
             try:
                 self._between_passes(machine, ticker, ports)
             except Killed:
@@ -299,10 +300,11 @@ class Crew:
 
     def _between_passes(self, machine: AgentMachine, ticker: Ticker, ports: StagePorts) -> None:
         """Let happen what waits until no pass is under way."""
-        if machine.keeps:
-            machine.keep(cast("Revertible", ticker).copied(ports))
+        if machine.keeps and isinstance(ticker, Revertible):
+            machine.keep(ticker.copied(ports))
         if machine.restarts:
-            cast("Revertible", ticker).release()
+            if isinstance(ticker, Revertible):
+                ticker.release()
             machine.stop()
 
     def _born(self, machine: AgentMachine, watcher: Watcher, process: Process) -> tuple[Ticker, StagePorts]:
@@ -321,7 +323,7 @@ class Crew:
         self._lives += 1
         return str(Holder(name, "simulated", str(self._lives)))
 
-    def _pass(self, ticker: Ticker) -> float:
+    def _pass(self, ticker: Ticker, poll_s: float) -> float:
         """Let an agent make a pass, as its watch loop would. Returns how long to wait for the next."""
         trouble = ""
         try:
@@ -331,7 +333,7 @@ class Crew:
         if trouble != self._trouble:
             self._reporter.said(trouble or "kubernetes: answers again", warning=bool(trouble))
         self._trouble = trouble
-        return self._scenario.policy.poll_s if done is None else max(MIN_WAIT_S, done.recheck_s)
+        return poll_s if done is None else max(MIN_WAIT_S, done.recheck_s)
 
     def _tell_end(self) -> None:
         self._simulation.timeline.tell("world", None, "agent-ends", "the agent that watched so far ends")
@@ -342,9 +344,9 @@ class Crew:
         simulation, several = self._simulation, len(self._scenario.watchers) > 1
         knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
         name, links, calls, admitted = machine.name, machine.links, watcher.calls, simulation.rules().admitted
-        holder = machine.holder if watches else ""
+        holder, policy = machine.holder if watches else "", self._policy_of(machine)
         cluster, hypervisors = self._truth.ports(
-            holder, machine.own, by_hand=not watches, knows=watcher.knows
+            holder, machine.own, policy=policy, by_hand=not watches, knows=watcher.knows
         )
         if self._scenario.clocks:
             cluster = skewed(cluster, self._balancer(name))
@@ -363,7 +365,7 @@ class Crew:
             asker,
             machine.own,
             reporter,
-            self._policy_of(machine),
+            policy,
             Rules(admitted={calls.get(name, name): rule for name, rule in admitted.items()}),
             {(calls.get(name, name), host): port for (name, host), port in simulation.witnesses.items()},
             self._disk if What.DISK_HANGS in {fault.what for fault in self._scenario.script} else None,
@@ -377,13 +379,14 @@ class Crew:
         )
 
     def _ports_by_hand(self, name: str) -> StagePorts:
-        """Return what a command works through. It is typed where the first agent runs."""
+        """Return what a command works through. It is typed where the first agent runs, if there is one."""
         machine = self._machine(name, Watcher())
-        machine.state = ReadState(self._machines["fencer-1"].state)
+        first = next(iter(self._machines.values()), machine)
+        machine.state, machine.sets = ReadState(first.state), first.sets
         return self._ports(machine, Watcher(), Process(self._simulation.clock), watches=False)
 
     def _policy_of(self, machine: AgentMachine) -> Policy:
-        policy = self._scenario.policy
+        policy = replace(self._scenario.policy, **dict(machine.sets))
         return replace(policy, mode=Mode.OBSERVE) if machine.observes else policy
 
     def _leases_of(self, machine: AgentMachine, process: Process) -> LeaseStore:

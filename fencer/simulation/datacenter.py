@@ -99,6 +99,13 @@ class Datacenter:
         self.guests[name] = guest
         return guest
 
+    def add_bystander(self, name: str, *, endpoint: str, host: str) -> Guest:
+        """Add a running VM that is no node's: fencer has nothing to do with it."""
+        uuid, boot_id = self.new_uuid(), self.new_uuid()
+        guest = Guest(name, uuid, endpoint, host, boot_id=boot_id, on_mounts=self._touch)
+        self.guests[name] = guest
+        return guest
+
     def copy_guest(self, guest: Guest, endpoint: str = "", *, own_disk: bool = True) -> Guest:
         """Add a copy that is off, with the same UUID and no network: no kubelet of it is ever heard.
 

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from fencer.core.annotations import EXCLUDE, PAUSE
-from fencer.core.identity import swapped
-from fencer.core.model import PowerState
+from fencer.core.identity import MEANINGLESS, swapped
+from fencer.core.model import PowerState, Taint
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.hosts import WitnessTrouble, recover
@@ -34,6 +35,12 @@ LOCKED = Passage(PowerState.STOPPED, "stopped, lock: migrate")
 """What Proxmox tells of one that was moved to another cluster."""
 UNLOCKED = Passage(PowerState.UNKNOWN, "stopped; the last task here is a qmigrate that ended well", away=True)
 """What is told of the same once somebody has unlocked it: the task log is all that is left of the move."""
+
+
+AUTOSCALER = Taint("ToBeDeletedByClusterAutoscaler", "1700000000", "NoSchedule")
+"""Source: kubernetes/autoscaler, cluster-autoscaler/utils/taints/taints.go."""
+NO_UUIDS = ("", "none", "\x00", *sorted(MEANINGLESS))
+"""What machines without a UUID report."""
 
 
 class What(StrEnum):
@@ -82,12 +89,36 @@ class What(StrEnum):
     DELETE_NODE = "delete_node"
     REPLACE = "replace"
     LIE_UUID = "lie_uuid"
+    JOIN_WITH_UUID = "join_with_uuid"
+    """A new Node joins that reports the UUID of its VM, and is no VM of any hypervisor: JOINER-NAME."""
+    JOIN_WITH_SWAPPED_UUID = "join_with_swapped_uuid"
+    """The same with its bytes in the other order."""
+    JOIN_WITHOUT_UUID = "join_without_uuid"
+    """The same with none, or with what is none."""
+    JOIN_UNDER_NAME = "join_under_name"
+    """The same under its name, with the UUID of the next node's VM."""
     FORGE_MARK = "forge_mark"
     HOSTILE_NOTES = "hostile_notes"
     TAINT_BY_HAND = "taint_by_hand"
+    TAINT_IF_OFF = "taint_if_off"
+    """Another controller sets the out-of-service taint, after a look that its VM is off …"""
+    UNTAINT_BY_HAND = "untaint_by_hand"
+    """… and takes it off, whoever has set it."""
+    OTHER_TAINT = "other_taint"
+    """The cluster autoscaler marks it as one that it is going to delete …"""
+    OTHER_TAINT_OFF = "other_taint_off"
+    """… and thinks better of it."""
     CORDON_BY_HAND = "cordon_by_hand"
     UNCORDON_BY_HAND = "uncordon_by_hand"
     FORCE_DELETE_PODS = "force_delete_pods"
+    FORCE_DELETE_BLINDLY = "force_delete_blindly"
+    """The same without a look whether the VM is off."""
+    POD_BY_HAND = "pod_by_hand"
+    """A person makes a pod that names the node, whether it is fenced or not."""
+    ATTACH_BY_HAND = "attach_by_hand"
+    """A person makes a VolumeAttachment for the node, of a volume that no pod uses …"""
+    DETACH_BY_HAND = "detach_by_hand"
+    """… and deletes it."""
     # a host (target: its name)
     HOST_OFF = "host_off"
     HOST_ON = "host_on"
@@ -133,11 +164,13 @@ class What(StrEnum):
     API_LAGS = "api_lags"
     API_CAUGHT_UP = "api_caught_up"
     WATCH_SWALLOWED = "watch_swallowed"
-    # fencer itself (target of the next four: which of its agents, like fencer-1)
+    # fencer itself (target of the next five: which of its agents, like fencer-1)
     AGENT_FROZEN = "agent_frozen"
     AGENT_KILLED = "agent_killed"
     AGENT_ARMED = "agent_armed"
     """Until then it only observes; then its configuration says `mode: armed`, and it is reloaded."""
+    AGENT_RELOADED = "agent_reloaded"
+    """Its configuration is changed, and it is reloaded."""
     DISK_HANGS = "disk_hangs"
     """The disk under its journal, for a while."""
     AGENT_RESTARTED = "agent_restarted"
@@ -174,7 +207,7 @@ OF_LINKS = frozenset(
 """What happens to the way of one agent: see `fencer.simulation.links`."""
 OF_AGENTS = OF_LINKS | {
     *(What.AGENT_FROZEN, What.AGENT_KILLED, What.AGENT_ARMED, What.DISK_HANGS, What.AGENT_RESTARTED),
-    *(What.AGENT_PAUSED, What.AGENT_SNAPSHOT, What.AGENT_REVERTED, What.AGENT_RESTORED),
+    *(What.AGENT_RELOADED, What.AGENT_PAUSED, What.AGENT_SNAPSHOT, What.AGENT_REVERTED, What.AGENT_RESTORED),
 }
 """What happens to agents, of which the rest of the world knows nothing: see `fencer.simulation.crew`."""
 
@@ -208,6 +241,7 @@ class Fault:
         for_s: Of an agent: how long it stands still, or until it is started again.
         steps: Of an agent: after so many further steps of its calls, so that it is in the midst of something.
         words: Of a command: what is typed after ``fencer``.
+        sets: Of a reload: keys and values of the agent's policy, where it differs now from the scenario's.
         endpoint: Of the way of an agent: where it leads; empty: to the API server.
     """
 
@@ -220,6 +254,7 @@ class Fault:
     for_s: float = 0.0
     steps: int = 0
     words: str = ""
+    sets: tuple[tuple[str, Any], ...] = ()
     endpoint: str = ""
 
     @property
@@ -308,11 +343,27 @@ def _force_delete_pods(all_: Simulation, guest: Guest) -> None:
 
 def _lie_uuid(simulation: Simulation, guest: Guest) -> None:
     """Let a kubelet report the byte-swapped UUID of the first other node's guest."""
-    other = next(node.guest for name, node in simulation.nodes.items() if name != guest.node)
     node = simulation.api.nodes.get(guest.node)
     if node is not None:
-        node.system_uuid = swapped(other.uuid)
+        node.system_uuid = swapped(_next_uuid(simulation, guest))
         simulation.api.changed(node)
+
+
+def _taint_if_off(simulation: Simulation, guest: Guest) -> None:
+    """Taint a node as out of service, if none of the VMs that are or were that node has any memory."""
+    machines = simulation.machines_of(guest.node) if guest.node else []
+    if all(one.power in {PowerState.STOPPED, PowerState.ABSENT} for one in machines):
+        simulation.cluster.taint_by_hand(guest.node)
+
+
+def joiner_of(guest: str) -> str:
+    """Name the machine that joins because of a fault of this target."""
+    return f"joiner-{guest}"
+
+
+def _next_uuid(simulation: Simulation, guest: Guest) -> str:
+    """Return the UUID of the first other node's VM."""
+    return next(one.guest.uuid for name, one in simulation.nodes.items() if name != guest.node)
 
 
 TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
@@ -357,12 +408,28 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.DELETE_NODE: lambda all_, guest: all_.api.delete_node(guest.node),
     What.REPLACE: lambda all_, guest: all_.replace(guest.node),
     What.LIE_UUID: _lie_uuid,
+    What.JOIN_WITH_UUID: lambda all_, guest: all_.join(joiner_of(guest.name), guest.uuid),
+    What.JOIN_WITH_SWAPPED_UUID: lambda all_, guest: all_.join(joiner_of(guest.name), swapped(guest.uuid)),
+    What.JOIN_WITHOUT_UUID: lambda all_, guest: all_.join(
+        joiner_of(guest.name), all_.world.random.choice(NO_UUIDS)
+    ),
+    What.JOIN_UNDER_NAME: lambda all_, guest: all_.join(
+        joiner_of(guest.name), _next_uuid(all_, guest), guest.node
+    ),
     What.FORGE_MARK: lambda all_, guest: all_.cluster.forge_mark(guest.node, guest.ref),
     What.HOSTILE_NOTES: lambda all_, guest: all_.cluster.write_hostile_notes(guest.node),
     What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),
+    What.TAINT_IF_OFF: _taint_if_off,
+    What.UNTAINT_BY_HAND: lambda all_, guest: all_.cluster.untaint_by_hand(guest.node),
+    What.OTHER_TAINT: lambda all_, guest: all_.cluster.taint_otherwise(guest.node, AUTOSCALER),
+    What.OTHER_TAINT_OFF: lambda all_, guest: all_.cluster.untaint_otherwise(guest.node, AUTOSCALER),
     What.CORDON_BY_HAND: lambda all_, guest: all_.cluster.cordon_by_hand(guest.node),
     What.UNCORDON_BY_HAND: lambda all_, guest: all_.cluster.uncordon_by_hand(guest.node),
     What.FORCE_DELETE_PODS: _force_delete_pods,
+    What.FORCE_DELETE_BLINDLY: lambda all_, guest: all_.cluster.force_delete_pods(guest.node),
+    What.POD_BY_HAND: lambda all_, guest: all_.cluster.make_pod(guest.node),
+    What.ATTACH_BY_HAND: lambda all_, guest: all_.cluster.attach_by_hand(guest.node),
+    What.DETACH_BY_HAND: lambda all_, guest: all_.cluster.detach_by_hand(guest.node),
     What.NODE_PAUSED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, WHY),
     What.NODE_RESUMED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, None),
     What.NODE_EXCLUDED: lambda all_, guest: hold(all_.api, guest.node, EXCLUDE, "true"),

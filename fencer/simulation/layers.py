@@ -173,6 +173,15 @@ def forced(chance: Random, world: Scenario) -> Scenario:
     return and_then(world, *cordon, Fault(at_s + 1.0, What.FORCE_DELETE_PODS, death.target))
 
 
+def untainted(chance: Random, world: Scenario) -> Scenario:
+    """An administrator takes the out-of-service taint off by hand: once the node is back, or too early."""
+    death = death_of(world)
+    if death is None:
+        return world
+    at_s = death.at_s + chance.choice((60.0, 90.0, 180.0, 300.0)) * chance.uniform(0.8, 1.3)
+    return and_then(world, Fault(at_s, What.UNTAINT_BY_HAND, death.target))
+
+
 def cordoned_since(chance: Random, world: Scenario) -> Scenario:
     """While a returned Node settles, an agent is killed, or somebody cordons or uncordons it."""
     starts = (fault for fault in world.script if fault.what is What.START)
@@ -198,5 +207,6 @@ LAYERS = (
     Layer(health_check, 0.25),
     Layer(held, 0.4),
     Layer(forced, 0.15),
+    Layer(untainted, 0.06),
     Layer(cordoned_since, 0.15, blinds=True),
 )

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from fencer.simulation.deceptions import CALLS_A_LOOK, MOVED_S
-from fencer.simulation.faults import Fault, What
+from fencer.simulation.deceptions import CALLS_A_LOOK, MOVED_S, WELL_S
+from fencer.simulation.faults import Fault, What, joiner_of
 from fencer.simulation.incidents import CUT_OFF
-from fencer.simulation.layers import Layer, and_then, began_s, chance_of
+from fencer.simulation.layers import Layer, and_runs, and_then, began_s, chance_of
 from fencer.simulation.restarts import CRASHED, ENDED, WITH_ITS_HOST, Restarts
 from fencer.simulation.scenario import Scenario
+from fencer.simulation.workloads import Deployment, StatefulSet
 
 TAKES_OVER_S = (2.0, 150.0)
 """So long after a VM or its host seems dead, another tool starts it elsewhere: Pacemaker, or a person."""
@@ -23,6 +24,10 @@ FORGOTTEN = {
 """What a hypervisor forgets of memory that it does not have any more, and by what."""
 FIRST_LOOK_S = 6.0
 """An agent that is started has made its first passes by then, where answers are quick."""
+MOST_CROWDED = 4
+"""So many nodes at most are crowded: more take long to play."""
+JOINS = (What.JOIN_WITH_UUID, What.JOIN_WITH_SWAPPED_UUID, What.JOIN_WITHOUT_UUID)
+"""How a machine may join that is none of the VMs."""
 STARTS = frozenset({What.START, What.RESTORE, What.RESUME, What.REBOOT})
 """What would start a VM where it was; most tools leave it off there once they have it elsewhere."""
 AUTOSTART_S = (5.0, 60.0)
@@ -132,10 +137,104 @@ def looks_s(world: Scenario) -> float:
     return FIRST_LOOK_S + CALLS_A_LOOK * world.shape.call_s * len(world.shape.nodes)
 
 
+def lying_joiner(chance: Random, world: Scenario) -> Scenario:
+    """A machine joins that reports the UUID of a node's VM, or none; it may fall silent, or take a name."""
+    victim = chance.choice((victim_of(chance, world), chance.choice(world.shape.nodes)))
+    what = chance.choice((*JOINS, What.JOIN_UNDER_NAME))
+    at_s = max(WELL_S, began_s(world) + chance.uniform(-30.0, 120.0))
+    then_s = at_s + chance.uniform(5.0, 120.0)
+    deleted = (Fault(at_s - chance.uniform(0.5, 20.0), What.DELETE_NODE, victim),)
+    joined = (*(deleted if what is What.JOIN_UNDER_NAME else ()), Fault(at_s, what, victim))
+    ends = (What.NIC_OFF, What.KUBELET_STOP, What.CRASH, What.DELETE_NODE)
+    end = (Fault(then_s, chance.choice(ends), joiner_of(victim)),) if chance_of(chance, 0.7) else ()
+    return and_then(world, *joined, *end)
+
+
+def finalized(chance: Random, world: Scenario) -> Scenario:
+    """Pods with a volume have a finalizer, which is released late, or never."""
+    release_s = chance.choice((None, 2.0, 60.0, 240.0))
+    return and_runs(world, lambda: StatefulSet("held", 3, finalizer="example.com/held", release_s=release_s))
+
+
+def many_pods(_chance: Random, world: Scenario) -> Scenario:
+    """More pods run on a node than are cleared between two looks at its VM."""
+    working = len(world.shape.nodes) - len(world.shape.spare)
+    replicas = (world.policy.clear_batch + 2) * min(working, MOST_CROWDED)
+    return and_runs(world, lambda: Deployment("many", replicas))
+
+
+def budgeted(chance: Random, world: Scenario) -> Scenario:
+    """PodDisruptionBudgets say how many pods have to stay Ready: all of them, or less."""
+    replicas = 2 * len(world.shape.nodes)
+    least = {"StatefulSet/db": replicas - chance.choice((0, 1, replicas // 2)), "Deployment/web": 2}
+    return replace(world, budgets={**world.budgets, **least})
+
+
+def pods_by_hand(chance: Random, world: Scenario) -> Scenario:
+    """A person makes pods on a node, early or late, or force-deletes all of its pods without a look."""
+    victim = chance.choice((victim_of(chance, world), chance.choice(world.shape.nodes)))
+    what = chance.choice((What.POD_BY_HAND, What.POD_BY_HAND, What.FORCE_DELETE_BLINDLY))
+    times_s = (began_s(world) + chance.uniform(-20.0, 200.0) for _ in range(chance.randint(1, 3)))
+    return and_then(world, *(Fault(max(5.0, at_s), what, victim) for at_s in times_s))
+
+
+def attached_by_hand(chance: Random, world: Scenario) -> Scenario:
+    """A person attaches a volume to a node, without any pod, and may take it off again."""
+    victim = victim_of(chance, world)
+    at_s = max(5.0, began_s(world) + chance.uniform(-30.0, 100.0))
+    world = and_then(world, Fault(at_s, What.ATTACH_BY_HAND, victim))
+    if chance_of(chance, 0.5):
+        return world
+    return and_then(world, Fault(at_s + chance.uniform(1.0, 200.0), What.DETACH_BY_HAND, victim))
+
+
+def few_admitted(chance: Random, world: Scenario) -> Scenario:
+    """The configuration admits power actions on some VMs only, or on none; and there are VMs of no node."""
+    nodes = world.shape.nodes
+    admitted = tuple(chance.sample(nodes, chance.choice((0, 1, len(nodes) // 2, len(nodes) - 1))))
+    return replace(world, shape=replace(world.shape, admitted=admitted, bystanders=("bystander",)))
+
+
+def reboots_nodes(chance: Random, world: Scenario) -> Scenario:
+    """A controller like kured cordons a node, reboots its VM, and uncordons it."""
+    node = chance.choice((victim_of(chance, world), chance.choice(world.shape.nodes)))
+    at_s = max(5.0, began_s(world) + chance.uniform(-30.0, 150.0))
+    reboots_s = at_s + chance.uniform(3.0, 60.0)
+    script = (
+        Fault(at_s, What.CORDON_BY_HAND, node),
+        Fault(reboots_s, What.REBOOT, node),
+        Fault(reboots_s + chance.uniform(20.0, 120.0), What.UNCORDON_BY_HAND, node),
+    )
+    return and_then(world, *script)
+
+
+def taints_nodes(chance: Random, world: Scenario) -> Scenario:
+    """Another controller taints a node, as out of service once its VM is off, or otherwise; and undoes it."""
+    node = victim_of(chance, world)
+    pairs = (What.TAINT_IF_OFF, What.UNTAINT_BY_HAND), (What.OTHER_TAINT, What.OTHER_TAINT_OFF)
+    taint, untaint = chance.choice(pairs)
+    at_s = began_s(world) + chance.uniform(0.0, 150.0)
+    world = and_then(world, Fault(at_s, taint, node))
+    if chance_of(chance, 0.3):
+        return world
+    return and_then(world, Fault(at_s + chance.uniform(0.5, 150.0), untaint, node))
+
+
+MEDDLED = (Layer(few_admitted, 0.2),)
+"""What the cluster and its configuration are like."""
+
 MEDDLING = (
     Layer(started_elsewhere, 0.12),
     Layer(definition_copied, 0.05),
     Layer(starts_itself, 0.15),
     Layer(unwatched, 0.5),
+    Layer(lying_joiner, 0.1),
+    Layer(finalized, 0.08),
+    Layer(many_pods, 0.02),
+    Layer(budgeted, 0.15),
+    Layer(pods_by_hand, 0.1),
+    Layer(attached_by_hand, 0.08),
+    Layer(reboots_nodes, 0.08, blinds=True),
+    Layer(taints_nodes, 0.1),
 )
 """What other tools do."""

@@ -46,7 +46,13 @@ class Stage:
         self.scenario = scenario
         self.alone = agent is None
         self.simulation = Simulation(
-            scenario.shape, scenario.workloads(), seed=seed, strict=strict, kubelets=scenario.kubelets
+            scenario.shape,
+            scenario.workloads(),
+            seed=seed,
+            strict=strict,
+            timing=scenario.controllers,
+            kubelets=scenario.kubelets,
+            kubelets_of=scenario.kubelets_of,
         )
         self.simulation.warm_up()
         self.tally = Tally(self.simulation)

@@ -27,7 +27,16 @@ from typing import cast
 
 from fencer.core.maintenance import window_for
 from fencer.core.model import OUT_OF_SERVICE, Evidence, FenceMark, GuestRef, NodeView, PodView, PowerState
-from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
+from fencer.core.policy import (
+    AfterStop,
+    Mode,
+    PausedGuest,
+    Policy,
+    Remediation,
+    ResumedGuest,
+    SavedGuest,
+    UnresponsiveGuest,
+)
 from fencer.core.requests import Progress, Request, Strategy
 from fencer.core.times import Moment, parse_utc
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
@@ -41,7 +50,7 @@ from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
 from fencer.simulation.own_clock import OwnClock
 
 ON_ITS_WAY_S = 10.0
-"""How old an answer may be to be acted upon: the deadline of a call, which is how old a reading may be."""
+"""How long a Lease counts for its holder, by its own clock."""
 
 CALLS_ON_THEIR_WAY = 3
 """So many calls to a slow API may lie between what was read and what it led to."""
@@ -61,11 +70,19 @@ WHOLE_SECONDS_S = 2.0
 CALLS_OF_A_LIFT = 4
 """So many answers lie between the look that a cordon is dated by, and its write."""
 
-SHOWS_ITSELF_S = 30.0
-"""So long after it runs again, memory from before shows itself: by its kubelet's status at the latest."""
+LOOKS_UNTIL_SHOWN = 3
+"""So many looks of a kubelet at its status after it runs again, memory from before shows itself."""
 
 YOUNG_S = 3600.0
 """A fence counts against the brake for an hour."""
+
+
+_LIVES = frozenset({PowerState.RUNNING, PowerState.SAVED})
+
+
+def _states_of_life(*, trusts: bool) -> frozenset[PowerState]:
+    """Return in which states a VM has memory that may write; not paused, where the operator trusts that."""
+    return _LIVES if trusts else _LIVES | {PowerState.PAUSED}
 
 
 class Breach(AssertionError):
@@ -77,7 +94,7 @@ class Truth:
 
     Args:
         simulation: The world.
-        policy: What the operator has set: whether a paused guest counts as gone, and where the brake is.
+        policy: What the operator has set, for agents of which nothing else is known.
         strict: A breach raises; otherwise it is told and counted.
     """
 
@@ -89,13 +106,12 @@ class Truth:
         """What fencer did beside a VM that runs from the same disk, and that it could not see."""
         self._simulation = simulation
         self._strict = strict
-        self._alive = {PowerState.RUNNING, PowerState.SAVED} | (
-            set() if policy.paused_guest is PausedGuest.TRUST else {PowerState.PAUSED}
-        )
-        half = max(1, len(simulation.api.nodes) // 2)
-        self._limit = half if policy.max_fenced is None else policy.max_fenced
-        self._policy = policy
-        self._silent_s = policy.lease_silent_s or LEASE_DURATION_S
+        self._usual_policy = policy
+        self._trusted = policy.paused_guest is PausedGuest.TRUST
+        """Some agent takes a paused guest for gone."""
+        self.taken_for_gone: set[str] = set()
+        """Guests that were fenced while they were paused, by ``paused_guest: trust``."""
+        self._at_first = len(simulation.api.nodes)
         self._acting = False
         self._actor: _Actor | None = None
         """Whose doing it is, what is just done."""
@@ -145,6 +161,7 @@ class Truth:
         holder: str,
         own: OwnClock | None = None,
         *,
+        policy: Policy | None = None,
         by_hand: bool = False,
         knows: Collection[str] | None = None,
     ) -> tuple[object, dict[str, Hypervisor]]:
@@ -153,40 +170,50 @@ class Truth:
         Args:
             holder: Who it is on a Lease; empty: a person's command, which needs none.
             own: Its machine's clocks; None: they are the world's.
+            policy: How it is set; None: as all are.
             by_hand: It is a person's command, and may start whatever they like.
             knows: The endpoints in its configuration; None: all.
         """
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
-        known = hypervisors if knows is None else knows
-        actor = _Actor(own or OwnClock(clock), known)
+        known = frozenset(hypervisors if knows is None else knows)
+        actor = _Actor(own or OwnClock(clock), known, policy or self._usual_policy, by_hand)
+        self._trusted |= actor.policy.paused_guest is PausedGuest.TRUST
 
         def looked(guest: GuestRef) -> None:
             actor.looks[guest.name] = clock.now_s()
 
-        def started(ref: GuestRef) -> None:
-            for guest in self._simulation.world.guests.values():
-                if guest.ref.key != ref.key:
-                    continue
-                self._hold_against_copies(guest, known)
-                if not by_hand and self._cuts.get(guest.name) != guest.starts - 1:
-                    self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
-
         def orders(ref: GuestRef) -> None:
             self._ordered[ref.key] = actor
+            guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
+            self._hold_against_strangers(guest)
+            if actor.observes:
+                self._breach(ref.name, "an agent that only observes gives an order about its guest")
             held_by = self._simulation.leases.holder_of(self._simulation.lease_of(ref.endpoint))
             # excuse: a power order without the Lease, less than 10 s after the clocks of the VM that an agent
             #   runs in stood still, or were set back to a snapshot: by its own clock it holds the Lease
             if holder and held_by != holder and not actor.went_on_lately(clock.now_s()):
-                guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
                 self._breach(
                     guest.node, f"{holder} gives an order, and {held_by or 'nobody'} holds the Lease"
                 )
 
         watched = {
-            name: _WatchedHypervisor(port, looked, started, orders) for name, port in hypervisors.items()
+            name: _WatchedHypervisor(self, actor, port, looked, orders) for name, port in hypervisors.items()
         }
         cluster = _WatchedCluster(self, actor, self._simulation.cluster)
         return cluster, cast("dict[str, Hypervisor]", watched)
+
+    def started(self, ref: GuestRef, actor: _Actor) -> None:
+        """Take note of a guest that was started."""
+        for guest in self._simulation.world.guests.values():
+            if guest.ref.key != ref.key:
+                continue
+            self._hold_against_copies(guest, actor.knows)
+            if actor.by_hand:
+                continue
+            if self._cuts.get(guest.name) != guest.starts - 1:
+                self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
+            if actor.policy.after_stop is not AfterStop.START:
+                self._breach(guest.node, "its guest is started, and nobody asked for that")
 
     @contextmanager
     def acting(self, actor: _Actor) -> Iterator[None]:
@@ -210,6 +237,33 @@ class Truth:
             self._given_away(found.node, f"{pod} is cleared")
             if found.node not in self._ours:
                 self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
+
+    @property
+    def _policy(self) -> Policy:
+        """Of the agent that acts now."""
+        return self._usual_policy if self._actor is None else self._actor.policy
+
+    @property
+    def _answer_s(self) -> float:
+        """How old an answer may be to be acted upon."""
+        return self._policy.evidence_max_age_s
+
+    def discards(self, ref: GuestRef) -> Guest:
+        """Take note of a guest whose saved memory is about to be thrown away. Returns that guest."""
+        guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
+        self._actor = self._ordered.get(ref.key)
+        if self._policy.saved_guest is not SavedGuest.DISCARD:
+            self._breach(guest.node, "its saved memory is thrown away, and nobody asked for that")
+        self._hold_against_hands_off(guest.node, "its saved memory is thrown away", begun=False)
+        self._hold_against_others(guest.node, "its saved memory is thrown away", begun=False)
+        self._actor = None
+        return guest
+
+    def discarded(self, guest: Guest) -> None:
+        """Take note that it is thrown away."""
+        self._actor = self._ordered.get(guest.ref.key)
+        self._hold_against_window(guest)
+        self._actor = None
 
     def _stopped(self, guest: Guest) -> None:
         self._actor = self._ordered.get(guest.ref.key)
@@ -236,21 +290,33 @@ class Truth:
             if self._policy.resumed_guest is not ResumedGuest.STOP:
                 self._breach(guest.node, "its guest is stopped under its fence, which nobody asked for")
             return
-        paused_s = now_s - self._paused_since_s.get(guest.name, -math.inf)
-        if guest.power is PowerState.PAUSED and paused_s < self._policy.paused_for_s:
-            self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
+        if guest.power is PowerState.PAUSED:
+            self._hold_against_pause(guest)
         known_s = now_s - max(self._runs_since_s.get(guest.name, -math.inf), node.ready_since_s)
-        if guest.power is not PowerState.RUNNING or known_s < ON_ITS_WAY_S:
+        # excuse: the power of a VM is cut that was resumed, or whose kubelet is alive again, less than
+        #   `evidence_max_age_s` ago
+        if guest.power is not PowerState.RUNNING or known_s < self._answer_s:
             return
         if self._simulation.heard(guest):
             self._breach(guest.node, "its guest is stopped, which runs and is heard")
-        elif now_s - node.renewed_s < self._policy.unresponsive_after_s - ON_ITS_WAY_S:
+        elif now_s - node.renewed_s < self._policy.unresponsive_after_s - self._answer_s:
             self._breach(guest.node, "its guest is stopped, which runs and was heard lately")
         else:
             self._hold_against_policy(guest)
 
+    def _hold_against_pause(self, guest: Guest) -> None:
+        """A guest that is paused is stopped where the operator wants that, once it is for long enough."""
+        if self._policy.paused_guest is not PausedGuest.STOP:
+            self._breach(guest.node, "its guest is stopped, which is paused, and nobody asked for that")
+        paused_s = self._simulation.clock.now_s() - self._paused_since_s.get(guest.name, -math.inf)
+        if paused_s < self._policy.paused_for_s:
+            self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
+
     def _changed(self, obj: ApiObject) -> None:
         """Judge what has become of an object, if an agent has done that."""
+        if self._acting and self._actor is not None and self._actor.observes:
+            name = obj.name if isinstance(obj, ApiNode) else obj.node or ""
+            self._breach(name, "it is changed by an agent that only observes")
         if isinstance(obj, ApiNode):
             was, now = self._nodes.get(obj.name), _Seen(obj)
             self._nodes[obj.name] = now
@@ -277,6 +343,7 @@ class Truth:
             )
             self._fenced.add(name)
             self._given_away(name, "tainted")
+            self._note_trusted(name)
             guests = [one for one in self._simulation.world.guests.values() if one.node == name]
             self._record[name] = self._held_by(name)
             self.boots.fenced(name, guests)
@@ -306,6 +373,12 @@ class Truth:
             if guest.node == name and guest.endpoint != NO_ENDPOINT and guest.power is PowerState.RUNNING:
                 guest.outdated = False
 
+    def _note_trusted(self, name: str) -> None:
+        """A paused guest was taken for gone, as the operator has it."""
+        if self._policy.paused_guest is PausedGuest.TRUST:
+            paused = (one for one in self._simulation.world.guests.values() if one.power is PowerState.PAUSED)
+            self.taken_for_gone |= {guest.name for guest in paused if guest.node == name}
+
     def _hold_against_death(self, name: str, fenced_s: float) -> None:
         """No fence is lifted whose guest was off when it was fenced, and has not run since."""
         guests = [guest for guest in self._simulation.world.guests.values() if guest.node == name]
@@ -323,7 +396,9 @@ class Truth:
     @property
     def _on_its_way_s(self) -> float:
         """How old a word of a person or controller may be: it is read, a slot reserved, the taint set."""
-        return ON_ITS_WAY_S + CALLS_ON_THEIR_WAY * self._simulation.shape.call_s
+        # excuse: a pause, a window or the word of another controller is not heeded that is younger than a
+        #   reading may be, and three calls take
+        return self._answer_s + CALLS_ON_THEIR_WAY * self._simulation.shape.call_s
 
     def _hold_against_hands_off(self, name: str, how: str, *, begun: bool) -> None:
         """While people keep fencer's hands off, nothing is done; and in a window nothing is begun."""
@@ -357,9 +432,11 @@ class Truth:
         ]
         hosts = {host for node in young if (host := self._died_with.get(node))}
         used = len(hosts) + sum(not self._died_with.get(node) for node in young)
-        if used > self._limit:
-            self._breach(name, f"the brake is at {self._limit}, and this is fence {used}")
-        all_hosts = {machine.guest.host for machine in machines.values()} | hosts
+        limit = self._policy.brake_at(max(self._at_first, len(nodes)))  # more nodes may have joined
+        if used > limit:
+            self._breach(name, f"the brake is at {limit}, and this is fence {used}")
+        listed = (one.guest for one in machines.values() if one.guest.endpoint != NO_ENDPOINT)
+        all_hosts = {guest.host for guest in listed} | hosts
         if len(hosts) > self._policy.brake_at_hosts(len(all_hosts)):
             self._breach(name, f"{len(hosts)} of {len(all_hosts)} hosts have died by these fences")
 
@@ -380,7 +457,8 @@ class Truth:
     def _hold_against_old_memory(self, name: str, fenced_s: float) -> None:
         """No fence is lifted while memory from before it runs and is heard, if anything was given away."""
         lost = self._record.get(name, frozenset()) - self._held_by(name)
-        known_s = self._simulation.clock.now_s() - SHOWS_ITSELF_S
+        shows_s = LOOKS_UNTIL_SHOWN * self._simulation.timing_of(name).renew_s
+        known_s = self._simulation.clock.now_s() - shows_s
         for guest in self._simulation.world.guests.values():
             old = guest.node == name and self.boots.from_before(guest)
             since_s = max(self._runs_since_s.get(guest.name, math.inf), fenced_s)
@@ -388,11 +466,20 @@ class Truth:
                 away = f"{len(lost)} of what it was about were given away"
                 self._breach(name, f"its fence is lifted, {away}, and {guest.name} runs with old memory")
 
+    def _hold_against_strangers(self, guest: Guest) -> None:
+        """Orders are given only to VMs that were admitted and are nodes': no copies, and no other VMs."""
+        if not guest.node:
+            self._breach(guest.name, "it is given an order, and is no node's VM")
+        elif not self._simulation.admits(guest):
+            self._breach(guest.node, "its VM is given an order, and power actions on it are not admitted")
+
     def _hold_against_copies(self, guest: Guest, knows: Collection[str]) -> None:
         """No VM is started by fencer while another one runs from its disk, or has memory that may run on."""
         for copy in self._simulation.world.copies_of(guest):
             if copy.power not in ALIVE:
                 continue
+            # excuse: fencer starts a VM beside a copy of its disk whose endpoint is not known to that agent
+            #   or is in trouble, or that has only just begun to run
             if not self._can_be_seen(copy, knows):
                 self.unseen_copies += 1
                 continue
@@ -419,18 +506,23 @@ class Truth:
         """While nobody at all is heard, the path to the nodes is the suspect, and nobody is fenced."""
         heard_s = max(node.renewed_s for node in self._simulation.api.nodes.values())
         silent_s = self._simulation.clock.now_s() - heard_s
-        if silent_s > self._silent_s + HEARD_LATE_S:
+        limit_s = self._policy.lease_silent_s or LEASE_DURATION_S
+        # excuse: a fence while all nodes are silent, for less than 60 s longer than asked for
+        if silent_s > limit_s + HEARD_LATE_S:
             self._breach(name, f"tainted, and no node at all was heard for {silent_s:.0f} s")
 
     def _hold_against_policy(self, guest: Guest) -> None:
         """A guest that runs is stopped where the operator wants that, or where somebody asks for it."""
         request = self._simulation.requests.about(guest.node)
-        asked = request is not None and request.strategy is Strategy.STOP
+        heard = self._policy.remediation is Remediation.STOP
+        asked = heard and request is not None and request.strategy is Strategy.STOP
         if self._policy.unresponsive_guest is not UnresponsiveGuest.STOP and not asked:
             self._breach(guest.node, "its guest is stopped, which runs, and nobody asked for that")
 
     def _hold_against_others(self, name: str, how: str, *, begun: bool) -> None:
         """Nothing is done for whoever gave it up, and nothing is begun where others work unasked."""
+        if self._policy.remediation is Remediation.IGNORE:
+            return
         requests, now_s = self._simulation.requests, self._simulation.clock.now_s()
         given_up_s, reserved_s = requests.given_up_s.get(name), requests.reserved_s.get(name)
         if given_up_s is not None and reserved_s is not None and now_s - given_up_s > self._on_its_way_s:
@@ -445,12 +537,12 @@ class Truth:
         if progress.succeeded and request.node not in self._fenced:
             self._breach(request.node, "whoever asked is told that it is done, and it never was fenced")
         fenced_s = self._ours.get(request.node, math.inf) if node is not None else math.inf
-        stands = self._simulation.clock.now_s() - fenced_s > ON_ITS_WAY_S
+        stands = self._simulation.clock.now_s() - fenced_s > self._answer_s
         if progress.succeeded is False and stands and not request.given_up:
             self._breach(request.node, "whoever asked is told no, and it is fenced")
 
     def _note_power(self, guest: Guest) -> None:
-        alive = guest.power in self._alive
+        alive = guest.power in _states_of_life(trusts=self._trusted)
         if guest.power is not PowerState.RUNNING:
             self._runs_since_s.pop(guest.name, None)
         else:
@@ -473,20 +565,24 @@ class Truth:
         return [one for one in guests if one.node == node and self._lives(one) and not one.outdated]
 
     def _lives(self, guest: Guest) -> bool:
-        if guest.power not in self._alive:
+        if guest.power not in _states_of_life(trusts=self._policy.paused_guest is PausedGuest.TRUST):
             return False
         booted = guest.cold and guest.power is PowerState.RUNNING
         return not booted or self._simulation.holds_pods(guest)
 
     def _given_away(self, node: str, how: str) -> None:
-        oldest_s = self._simulation.clock.now_s() - ON_ITS_WAY_S
+        oldest_s = self._simulation.clock.now_s() - self._answer_s
         for guest in self._living(node):
             brought_back = not guest.cold or guest.power is not PowerState.RUNNING
             looked_s = -math.inf if self._actor is None else self._actor.looks.get(guest.name, -math.inf)
             since = oldest_s <= looked_s <= self._back_s.get(guest.name, -math.inf)
+            # excuse: memory is brought back after the agent's last live look at that VM (*overtaken*), or
+            #   the VM has booted and its kubelet has not reported that boot yet
             if (brought_back and since) or (not brought_back and self._was_never_heard(guest)):
                 self.overtaken += 1
                 continue
+            # excuse: another tool starts a VM at an endpoint that the agent does not know, and its kubelet
+            #   is alive there for too short a time to show that
             if self._is_hidden_copy(guest):
                 self.unseen_copies += 1
                 guest.outdated = True
@@ -506,12 +602,15 @@ class Truth:
         It takes three looks at a node that is heard while its VM is off to expose that it runs elsewhere.
         """
         copies = [one for one in self._simulation.world.copies_of(guest) if one.node == guest.node]
-        if self._actor is None or guest.endpoint in self._actor.knows or not copies:
+        if not copies or self._actor is None or guest.endpoint in self._actor.knows:
             return False
         off_s = max(self._off_since_s.get(one.name, math.inf) for one in copies)
         since_s = max(off_s, self._runs_since_s.get(guest.name, math.inf))
-        heard_s = self._simulation.api.nodes[guest.node].renewed_s if guest.node in self._nodes else -math.inf
-        return heard_s - since_s < gives_away_s(self._simulation.shape)
+        node, renew_s = (
+            self._simulation.api.nodes.get(guest.node),
+            self._simulation.timing_of(guest.node).renew_s,
+        )
+        return node is None or node.renewed_s - since_s < gives_away_s(self._simulation.shape, renew_s)
 
     def _was_never_heard(self, guest: Guest) -> bool:
         """Whether its kubelet has not told of this boot yet, so that nobody knows of it."""
@@ -537,16 +636,25 @@ class _Actor:
     Attributes:
         own: Its machine's clocks.
         knows: The endpoints in its configuration.
+        policy: How it is set.
+        by_hand: A person has typed it.
         looks: Guest → when it last looked at it live, by the world's clock.
     """
 
     own: OwnClock
-    knows: Collection[str]
+    knows: frozenset[str]
+    policy: Policy
+    by_hand: bool
     looks: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def observes(self) -> bool:
+        """Whether it may change nothing."""
+        return self.policy.mode is Mode.OBSERVE and not self.by_hand
 
     def went_on_lately(self, now_s: float) -> bool:
         """Whether its clocks stood still, or were set back, so shortly ago that it cannot know that yet."""
-        return now_s - self.own.went_on_s <= ON_ITS_WAY_S
+        return now_s - self.own.went_on_s <= max(ON_ITS_WAY_S, self.policy.evidence_max_age_s)
 
     def was_paused_over(self, guests: Collection[str], now_s: float) -> bool:
         """Whether it does now what was due when its clocks stopped: it has not looked at the VM since.
@@ -554,7 +662,7 @@ class _Actor:
         Its deadline counts by its own clock, and no answer has come that could have shown it the time.
         """
         looked_s = max((self.looks.get(guest, -math.inf) for guest in guests), default=-math.inf)
-        due = self.own.stopped_s - ON_ITS_WAY_S <= looked_s <= self.own.went_on_s
+        due = self.own.stopped_s - self.policy.evidence_max_age_s <= looked_s <= self.own.went_on_s
         return due and self.went_on_lately(now_s)
 
 
@@ -575,12 +683,14 @@ class _WatchedHypervisor:
 
     def __init__(
         self,
+        truth: Truth,
+        actor: _Actor,
         port: Hypervisor,
         looked: Callable[[GuestRef], None],
-        started: Callable[[GuestRef], None],
         orders: Callable[[GuestRef], None],
     ) -> None:
-        self._port, self._looked, self._started, self._orders = port, looked, started, orders
+        self._truth, self._actor = truth, actor
+        self._port, self._looked, self._orders = port, looked, orders
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._port, name)
@@ -592,15 +702,21 @@ class _WatchedHypervisor:
     def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
         self._port.start(guest, incarnation, not_after)
-        self._started(guest)
+        self._truth.started(guest, self._actor)
 
     def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
         self._port.stop(guest, incarnation, not_after)
 
+    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        self._orders(guest)
+        self._port.shutdown(guest, incarnation, not_after)
+
     def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
+        found = self._truth.discards(guest)
         self._port.discard(guest, incarnation, not_after)
+        self._truth.discarded(found)
 
 
 class _WatchedCluster:

@@ -19,8 +19,9 @@ from fencer.simulation.blips import blips, crash_loop
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
 from fencer.simulation.layers import LAYERS, SHAPES, chance_of, covered
-from fencer.simulation.meddling import MEDDLING
+from fencer.simulation.meddling import MEDDLED, MEDDLING
 from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
+from fencer.simulation.settings import SETTINGS, closes_s
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
 
 WORKING = (3, 3, 3, 4, 5, 8)
@@ -35,7 +36,12 @@ RETURNS = frozenset({What.START, What.RESUME, What.REBOOT, What.KUBELET_START, W
 """Left out of some worlds, of nodes: who fell stays down, and has to be fenced in the end."""
 CALM_S = 30.0
 """At least this long after the last fault nothing more happens."""
-FREED = frozenset({What.FENCING_RESUMED, What.NODE_RESUMED, What.NODE_INCLUDED, What.AGENT_ARMED})
+FREED = frozenset(
+    {
+        *(What.FENCING_RESUMED, What.NODE_RESUMED, What.NODE_INCLUDED),
+        *(What.AGENT_ARMED, What.AGENT_RELOADED),
+    }
+)
 """From then on nothing holds fencer back."""
 
 
@@ -91,22 +97,23 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
     shape = _shape(chance)
     sound = replace(CALM, name=f"seed-{seed}", shape=shape, policy=policy, workloads=_workloads(shape))
-    sound = covered(sound, seed, SHAPES, needs_witness=False)
+    sound = covered(sound, seed, (*SHAPES, *MEDDLED), needs_witness=False)
     kind, script = _script(chance, sound.shape)
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     stays_down = chance_of(chance, 0.4) and not kind.comes_back
     world = replace(sound, script=script, watchers=watchers)
     world = covered(world, seed, EVERY_LAYER, needs_witness=kind.needs_witness)
     left_out = RETURNS if stays_down else frozenset[What]()
-    left = [one for one in world.script if one.what not in left_out or one.target not in shape.nodes]
+    left = (one for one in world.script if one.what not in left_out or one.target not in shape.nodes)
     world = replace(world, script=tuple(sorted(left, key=lambda fault: fault.at_s)))
-    return replace(world, duration_s=_ends_s(world.script, world.policy) + CALM_S)
+    return replace(world, duration_s=_ends_s(world) + CALM_S)
 
 
 EVERY_LAYER = (
     *LAYERS,
     *AGENT_LAYERS,
     *MEDDLING,
+    *SETTINGS,
 )
 """What may come over a world, in this order."""
 
@@ -182,8 +189,9 @@ def _watchers(chance: Random, shape: Shape, *, needs_witness: bool) -> tuple[Wat
     return (Watcher(), *others)
 
 
-def _ends_s(script: Sequence[Fault], policy: Policy) -> float:
+def _ends_s(world: Scenario) -> float:
     """Return when nothing more happens: what was held back until the last of it has been done by then."""
+    script = world.script
     freed_s = [fault.at_s for fault in script if fault.what in FREED]
-    freed_s += [60.0 * int(window.ends[3:]) for window in policy.maintenance]
+    freed_s += [closes_s(window) for policy in world.policies for window in policy.maintenance]
     return max([0.0, *(fault.at_s + fault.for_s for fault in script), *(at_s + CALM_S for at_s in freed_s)])

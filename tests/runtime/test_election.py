@@ -292,7 +292,7 @@ def test_who_cannot_carry_out_the_order_that_is_due_leaves_it_to_one_who_can(clu
 
 
 def flap(cluster, flapping, seconds):
-    """Let every sixth pass of an agent fail, as its way to the API server breaks; it goes on to renew Leases."""
+    """Let every sixth pass of an agent fail, as its way to the API server breaks; Leases are renewed."""
     for second in range(seconds):
         if second % 6:
             flapping.passed(SEEN)

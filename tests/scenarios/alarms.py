@@ -16,8 +16,10 @@ from fencer.simulation.timeline import StageEvent
 
 SEEING = frozenset({What.AGENT_ARMED, What.AGENT_SNAPSHOT, What.DISK_HANGS})
 """What happens to an agent that sees and remembers everything all the same."""
-ALARMED_WITHIN_S = 60.0
-"""Old memory is reported in so many seconds, unless nothing answers: a late answer and two renewals."""
+ALARMED_WITHIN_S = 40.0
+"""Old memory is reported in so many seconds and two renewals, unless nothing answers: a late answer."""
+LOOKS_A_RUN = 2
+"""A run that is as short as so many polls and calls may be over before any agent has read it."""
 SLACK_S = 30.0
 """So much later than it was a start may be seen: a close look, a late answer."""
 BOOT_S = 120.0
@@ -86,7 +88,8 @@ def _forged(stage: Stage, node: str, at_s: float) -> bool:
 def _late(stage: Stage, node: str, at_s: float) -> bool:
     """Whether its VM has been running for so long that its fence should be off."""
     runs_s = stage.simulation.timeline.began_s + at_s - stage.truth.runs_since_s(node)
-    return runs_s >= stage.scenario.policy.unfence_alarm_s - SLACK_S
+    alarm_s = min(policy.unfence_alarm_s for policy in stage.scenario.policies)
+    return runs_s >= alarm_s - SLACK_S
 
 
 def _loops(stage: Stage, node: str, at_s: float) -> bool:
@@ -137,11 +140,16 @@ def _counts(stage: Stage, node: str) -> bool:
         min((at_s for at_s in starts if at_s > death_s), default=death_s) - death_s for death_s in deaths
     ]
     quick = max(off_s, default=0.0) < STAYS_OFF_S - SLACK_S
+    look_s = stage.scenario.policy.poll_s + stage.scenario.shape.call_s
+    runs_s = [min((at_s for at_s in deaths if at_s > start), default=math.inf) - start for start in starts]
+    slow = min(runs_s, default=math.inf) > LOOKS_A_RUN * look_s
     hit = {fault.target for fault in script if fault.what in OF_AGENTS - SEEING}
     watchers = enumerate(stage.scenario.watchers, 1)
     watched = any(_watches_all(one) and f"fencer-{number}" not in hit for number, one in watchers)
     seen = not BLINDS & {fault.what for fault in script} and {fault.what for fault in its} <= CALM
-    return quick and watched and seen
+    # excuse: a crash loop without an alarm where no agent could see each start: it was down or cut off, or
+    #   answers were wrong, late or rare
+    return quick and slow and watched and seen
 
 
 def revenants(stage: Stage) -> list[str]:
@@ -152,6 +160,8 @@ def revenants(stage: Stage) -> list[str]:
     """
     simulation = stage.simulation
     troubled = any(endpoint.trouble != Trouble() for endpoint in simulation.hypervisors.values())
+    # excuse: old memory is back without an alarm while an endpoint or the API is in trouble, a copy runs,
+    #   its mark was forged, or neither hypervisor nor kubelet shows it
     if simulation.api.down_why is not None or troubled:
         return []
     forged = {fault.target for fault in stage.scenario.script if fault.what in FORGED}
@@ -174,12 +184,15 @@ def _runs_alone(stage: Stage, guest: Guest) -> bool:
     return sum(one.uuid == guest.uuid and one.writes for one in guests) == 1
 
 
-def missing_alarms(events: Sequence[StageEvent], back: tuple[str, float] | None) -> Iterator[str]:
+def missing_alarms(
+    events: Sequence[StageEvent], back: tuple[str, float] | None, renewals_s: float
+) -> Iterator[str]:
     """Say that old memory writes beside new owners, and there was no alarm; or that its fence was lifted.
 
     Args:
         events: All of the story.
         back: On which node's VM it came back, and when; None: it did not.
+        renewals_s: How long two renewals of a kubelet take.
     """
     if back is None:
         return
@@ -191,7 +204,7 @@ def missing_alarms(events: Sequence[StageEvent], back: tuple[str, float] | None)
         default=back_s,
     )
     alarms = [event.t_s for event in events if event.data.get("action") == "Alarm"]
-    if not any(began_s <= alarm_s <= back_s + ALARMED_WITHIN_S for alarm_s in alarms):
+    if not any(began_s <= alarm_s <= back_s + ALARMED_WITHIN_S + renewals_s for alarm_s in alarms):
         yield "old memory came back, and there was no alarm"
     ends = {"reboot", "StopGuest"}
     ended = (event for event in events if {event.data["what"], event.data.get("action")} & ends)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 
 from fencer.core.model import Decision, Outcome
 from fencer.simulation.faults import OF_LINKS, Fault
@@ -42,8 +43,13 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     slow += f"; each call of the API takes {shape.api_s:g} s" if shape.api_s else ""
     mute = "" if shape.tells_cold else "; none tells whether a guest was booted or restored"
     yield f"endpoints {', '.join((shape.endpoint, *shape.further))}{foreign}{watched}{slow}{mute}"
+    if shape.admitted is not None:
+        yield f"power actions are admitted on the VMs of: {', '.join(shape.admitted) or 'no node'}"
+    if shape.bystanders:
+        yield f"VMs that are no node's: {', '.join(shape.bystanders)}"
     if shape.unrecorded:
         yield "the API server has no record of who wrote what on the Nodes"
+    yield from _settings_lines(scenario)
     check = scenario.health_check
     if check is not None:
         what = f"asks for {check.strategy}" if check.asks else "asks somebody else"
@@ -68,12 +74,33 @@ def watcher_words(watcher: Watcher) -> str:
     return f"knows {knows}; watches from {clock(watcher.from_s).strip()}{until}{names}{only}"
 
 
+def _settings_lines(scenario: Scenario) -> Iterator[str]:
+    """Write how fencer, the kubelets and the control plane are set, where that is not the default."""
+    for whose, now in (
+        ("fencer", scenario.policy),
+        ("kubelets", scenario.kubelets),
+        *((f"the kubelet of {name}", timing) for name, timing in scenario.kubelets_of.items()),
+        ("controllers", scenario.controllers),
+    ):
+        usual = type(now)()
+        pairs = ((one.name, getattr(now, one.name)) for one in fields(now))
+        differ = [f"{key} {_plain(value)}" for key, value in pairs if value != getattr(usual, key)]
+        if differ:
+            yield f"{whose}: {', '.join(differ)}"
+
+
+def _plain(value: object) -> str:
+    """Write a value of a setting: a tuple by its parts."""
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
 def script_lines(script: Iterable[Fault]) -> Iterator[str]:
     """Write what is going to happen."""
     for fault in script:
         fate = f" for {fault.for_s:.1f} s, after {fault.steps} steps" if fault.for_s else ""
+        sets = ": " + ", ".join(f"{key} {_plain(value)}" for key, value in fault.sets) if fault.sets else ""
         way = f" to {fault.endpoint or 'the API server'}" if fault.what in OF_LINKS else ""
-        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{way}{fate}".rstrip()
+        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{way}{fate}{sets}".rstrip()
 
 
 def node_lines(stage: Stage) -> Iterator[str]:

@@ -123,9 +123,12 @@ def main(words: list[str]) -> int:
 
 
 def _begin() -> None:
-    """Ctrl-C ends the parent, which then ends the others, and tells what was played until then."""
+    """Ctrl-C ends the parent, which then ends the others, and tells what was played until then.
+
+    What agents log is part of no table.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logging.disable(logging.WARNING)  # what the agents of worlds log is no output of this command
+    logging.disable()
 
 
 def tell(text: str) -> None:
