@@ -113,6 +113,20 @@ def test_an_agent_that_is_reverted_is_the_one_that_it_was():
         assert stage.simulation.leases.holder_of(stage.simulation.lease_of("lab")) == holders[-1]
 
 
+def test_an_agent_that_is_reverted_has_its_old_configuration_until_it_is_reloaded():
+    """It only observed at the snapshot, and was armed since: reverted to that it fences nothing for a while."""
+    script = (
+        Fault(30.0, What.AGENT_SNAPSHOT, "fencer-1"),
+        Fault(50.0, What.AGENT_ARMED, "fencer-1", for_s=0.5),
+        Fault(75.0, What.AGENT_REVERTED, "fencer-1", for_s=1.0),
+        DEAD,
+    )
+    _, events = told(*script, watchers=(Watcher(),), duration_s=200.0)
+    again_s = next(event.t_s for event in events if "with its newest configuration" in event.text)
+    assert fences(events) == ["k8s-2"]
+    assert at_s(events, "tainted") > again_s
+
+
 def test_an_agent_that_is_upgraded_gives_its_lease_back_at_once():
     """The other one has it within two looks, not only after the time that a Lease lasts."""
     restarted = Fault(60.0, What.AGENT_RESTARTED, "fencer-1", for_s=30.0)
