@@ -5,6 +5,7 @@ This room knows no agent: the caller passes a function that builds one from `Sta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from fencer.ports import (
     HostPower,
     Hypervisor,
     LeaseStore,
+    Pauser,
     Reporter,
     Requests,
     StateStore,
@@ -32,14 +34,15 @@ from fencer.ports import (
 )
 from fencer.simulation.asker import Companion, Killed, Process
 from fencer.simulation.assembly import Simulation
+from fencer.simulation.commands import Hands, Typed
 from fencer.simulation.disk import ReadState, SimulatedDisk, SimulatedState
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.renamed import Renamed
 from fencer.simulation.reporter import StageReporter
 from fencer.simulation.scenario import Scenario, Watcher
 from fencer.simulation.skew import Balancer, SkewedCluster, SkewedLeases
-from fencer.simulation.summary import CommandSummary
 from fencer.simulation.truth import Truth
+from fencer.simulation.typist import Typist
 
 PATIENCE_S = 2.0
 """How long a look at all endpoints waits for a slow one. A test compares with ``fencer watch``."""
@@ -104,11 +107,13 @@ class ByHand:
     Attributes:
         evictor: Evicts pods, as far as budgets allow.
         surveyor: Looks at all that a plan looks at.
+        pauser: Pauses fencing, with a person's own credentials.
         step: Tells a step as whoever typed the command sees it: of which node, what it is, its details.
     """
 
     evictor: Evictor
     surveyor: Surveyor
+    pauser: Pauser
     step: Callable[[str, str, str], None]
 
 
@@ -205,8 +210,9 @@ class Crew:
         self._chances: dict[str, Random] = {}
         self._trouble = ""
         self._lives = 0
-        self.commands: list[CommandSummary] = []
-        """What people typed, in the order in which it ended."""
+        self._typed = 0
+        self.typist = Typist(scenario, simulation, truth, self._obey, [], [])
+        """Who types commands."""
         self._disk = SimulatedDisk(simulation.clock, simulation.timeline)
         self._states: dict[str, SimulatedState] = {}
         self._observing = {fault.target for fault in scenario.script if fault.what is What.AGENT_ARMED}
@@ -255,22 +261,13 @@ class Crew:
         fates = {What.AGENT_FROZEN: freeze, What.AGENT_ARMED: reload}
         process.meets(fates.get(fault.what, kill), fault.steps)
 
-    def obey(self, fault: Fault) -> None:
-        """Let somebody type a command: an agent that remembers nothing, and takes one command."""
-
-        def obey() -> None:
-            ports = self._ports(f"by hand, {fault.target}", Watcher(), watches=False)
-            try:
-                obeyed = cast("Obeying", self._agent(ports)).obey(fault.words)
-            except ClusterError as error:
-                obeyed = Obeyed(done=False, text=str(error))
-            ended = CommandSummary(fault.words, obeyed.done, obeyed.text)
-            self.commands.append(ended)
-            if obeyed.text:
-                told = {"words": fault.words, "done": obeyed.done, "looks": ended.looks}
-                self._simulation.timeline.tell("fencer", fault.target, "answered", obeyed.text, **told)
-
-        self._simulation.clock.spawn(obey)
+    def _obey(self, typed: Typed) -> Obeyed:
+        """Carry out a command: an agent that remembers nothing, and takes one command."""
+        self._typed += 1
+        name = f"by hand, {typed.words} {self._typed}"
+        ports = self._ports(name, Watcher(), typed)
+        typed.process = self._processes[name]
+        return cast("Obeying", self._agent(ports)).obey(typed.words)
 
     def _watch(self, name: str, watcher: Watcher) -> None:
         """Watch until the time has come, as often as it takes."""
@@ -306,14 +303,16 @@ class Crew:
     def _tell_end(self) -> None:
         self._simulation.timeline.tell("world", None, "agent-ends", "the agent that watched so far ends")
 
-    def _ports(self, name: str, watcher: Watcher, *, watches: bool = True) -> StagePorts:
+    def _ports(self, name: str, watcher: Watcher, typed: Typed | None = None) -> StagePorts:
+        """Return the ports of an agent, or of a command that was typed."""
+        watches = typed is None
         simulation, several = self._simulation, len(self._scenario.watchers) > 1
         knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
         calls, admitted = watcher.calls, simulation.rules().admitted
         process = self._processes[name] = Process(simulation.clock)
         self._lives += 1
         holder = str(Holder(name, "simulated", str(self._lives)))
-        watched, hypervisors = self._truth.ports(holder if watches else "", by_hand=not watches)
+        watched, hypervisors = self._truth.ports(holder if watches else "", typed=typed)
         cluster: object = watched
         if self._scenario.clocks:
             cluster = SkewedCluster(cluster, self._balancer(name))
@@ -322,14 +321,14 @@ class Crew:
             chance = self._chances.setdefault(name, Random(f"{simulation.seed} {name}"))  # noqa: S311 - repeatable
             cluster = _FarAway(cluster, simulation, process, chance)
         reporter = self._reporter.of(name.partition(",")[0]) if several else self._reporter
-        by_hand = ByHand(cast("Evictor", cluster), simulation.surveyor, reporter.step)
+        by_hand = ByHand(cast("Evictor", cluster), simulation.surveyor, simulation.pauser, reporter.step)
         asker = simulation.asker_of(process, chance)
-        asker.patience_s = PATIENCE_S
+        asker.patience_s = PATIENCE_S if watches else math.inf
         return StagePorts(
             cast("Cluster", cluster),
             _by_name(hypervisors, knows, calls),
             asker,
-            simulation.clock,
+            simulation.clock if watches else Hands(simulation.clock, process),
             reporter,
             self._policy_of(name),
             Rules(admitted={calls.get(name, name): rule for name, rule in admitted.items()}),

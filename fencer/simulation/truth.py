@@ -14,16 +14,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import cast
 
+from fencer.core import pause
+from fencer.core.annotations import PAUSE
 from fencer.core.maintenance import window_for
-from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState
+from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState, Taint
 from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
 from fencer.core.requests import Progress, Request, Strategy
 from fencer.core.times import Moment
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
+from fencer.simulation.commanded import Commanded
+from fencer.simulation.commands import Typed
 from fencer.simulation.datacenter import ALIVE
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
@@ -83,6 +88,8 @@ class Truth:
         self._policy = policy
         self._silent_s = policy.lease_silent_s or LEASE_DURATION_S
         self._acting = False
+        self.commanded = Commanded(simulation, self._breach, self._on_its_way_s + WHOLE_SECONDS_S)
+        """What commands do."""
         self._looks: Mapping[str, float] = {}
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
@@ -112,7 +119,7 @@ class Truth:
         """Guest → its newest run that is counted there."""
         self._record: dict[str, frozenset[str]] = {}
         """Node that an agent tainted → UIDs of its pods and attachments at that time."""
-        self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
+        self._nodes = {name: _seen(node) for name, node in simulation.api.nodes.items()}
         simulation.requests.on_answer.append(self._answered)
         for hypervisor in simulation.hypervisors.values():
             hypervisor.on_stop += [self.cut_off, self._hold_against_window]
@@ -128,12 +135,12 @@ class Truth:
         guests = (guest for guest in self._simulation.world.guests.values() if guest.node == node)
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
-    def ports(self, holder: str, *, by_hand: bool = False) -> tuple[Cluster, dict[str, Hypervisor]]:
+    def ports(self, holder: str, *, typed: Typed | None = None) -> tuple[Cluster, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest.
 
         Args:
             holder: Who it is on a Lease; empty: a person's command, which needs none.
-            by_hand: It is a person's command, and may start whatever they like.
+            typed: It is a person's command, and may start the VM of any node.
         """
         looks: dict[str, float] = {}
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
@@ -142,7 +149,7 @@ class Truth:
             looks[guest.name] = clock.now_s()
 
         def started(ref: GuestRef) -> None:
-            if by_hand:
+            if typed is not None:
                 return
             for guest in self._simulation.world.guests.values():
                 if guest.ref.key == ref.key and self._cuts.get(guest.name) != guest.starts - 1:
@@ -156,20 +163,35 @@ class Truth:
                     guest.node, f"{holder} gives an order, and {held_by or 'nobody'} holds the Lease"
                 )
 
+        def does() -> AbstractContextManager[None]:
+            return self.commanded.doing(typed)
+
         watched = {
-            name: _WatchedHypervisor(port, looked, started, orders) for name, port in hypervisors.items()
+            name: _WatchedHypervisor(port, looked, started, orders, does, self.asked_off)
+            for name, port in hypervisors.items()
         }
-        cluster = _WatchedCluster(self, looks, self._simulation.cluster)
+        cluster = _WatchedCluster(self, looks, self._simulation.cluster, typed)
         return cast("Cluster", cluster), cast("dict[str, Hypervisor]", watched)
 
     @contextmanager
-    def acting(self, looks: Mapping[str, float]) -> Iterator[None]:
-        """What changes now is the doing of an agent, which last looked at each guest then."""
+    def acting(self, looks: Mapping[str, float], typed: Typed | None = None) -> Iterator[None]:
+        """What changes now is the doing of an agent or a command, which last looked at each guest then."""
         self._acting, self._looks = True, looks
         try:
-            yield
+            with self.commanded.doing(typed):
+                yield
         finally:
             self._acting = False
+
+    def fenced(self, node: str) -> bool:
+        """Whether the fence that stands on a node is fencer's."""
+        return node in self._ours
+
+    def asked_off(self, ref: GuestRef) -> None:
+        """Take note of a VM that is asked to shut down."""
+        guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
+        self.commanded.asks_off(guest)
+        self._hold_against_hands_off(guest.node, "its VM is asked to shut down", begun=False)
 
     def cleared(self, pod: PodView) -> None:
         """Take note of a pod that is about to be cleared."""
@@ -198,7 +220,7 @@ class Truth:
         old = guest.revenant or not guest.cold
         if guest.node not in self._ours:
             self._hold_against_others(guest.node, "its guest is stopped", begun=False)
-        if node is None:
+        if self.commanded.wants_off(guest) or node is None:
             return
         if old and guest.node in self._ours:
             if self._policy.resumed_guest is not ResumedGuest.STOP:
@@ -220,8 +242,10 @@ class Truth:
     def _changed(self, obj: ApiObject) -> None:
         """Judge what has become of an object, if an agent has done that."""
         if isinstance(obj, ApiNode):
-            was, now = self._nodes.get(obj.name), _Seen(obj)
+            was, now = self._nodes.get(obj.name), _seen(obj)
             self._nodes[obj.name] = now
+            if was != now:
+                self.commanded.changes(obj.name)
             if was is None or was.uid != now.uid:
                 self._ours.pop(obj.name, None)
             elif self._acting:
@@ -263,6 +287,8 @@ class Truth:
             fenced_s = self._ours.pop(name)
             self._hold_against_old_memory(name, fenced_s)
             self._hold_against_death(name, fenced_s)
+        if now.cordoned and not was.cordoned:
+            self.commanded.cordons(name)
         if was.cordoned and not now.cordoned and was.cordoner == "fencer":
             self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
@@ -292,19 +318,33 @@ class Truth:
         now_s = self._simulation.clock.now_s()
         nodes = self._simulation.api.nodes
         for (node, annotation), since_s in self._simulation.api.held_since_s.items():
+            if self._is_over(node):
+                continue
             stands = not node or (node == name and node in nodes and annotation in nodes[node].annotations)
             if stands and now_s - since_s > self._on_its_way_s:
                 self._breach(name, f"{how}, and since {now_s - since_s:.0f} s ago there is {annotation}")
         before = self._simulation.clock.utc_in(-self._on_its_way_s)
         windows = (before, self._simulation.clock.utc())
+        if self.commanded.typed is not None:  # a person knows of the window (C2a)
+            return
         if not begun and all(window_for(name, self._policy.maintenance, Moment(utc, utc)) for utc in windows):
             self._breach(name, f"{how}, and a maintenance window is open")
+
+    def _is_over(self, node: str) -> bool:
+        """Whether the pause of a node, or of the cluster, has an end that has passed."""
+        api = self._simulation.api
+        found = api.nodes.get(node)
+        text = api.paused_why if not node else found and found.annotations.get(PAUSE)
+        note = pause.read(text or None)
+        return note is not None and note.over(api.clock.utc())
 
     def _hold_against_brake(self, name: str) -> None:
         """Count the fences that stand and are young, of nodes that there are, and whose guests there are.
 
-        All that died with one host count once; and not all hosts may die.
+        All that died with one host count once; and not all hosts may die. A person may go over it.
         """
+        if self.commanded.over_brake:
+            return
         now_s, nodes, machines = (
             self._simulation.clock.now_s(),
             self._simulation.api.nodes,
@@ -369,11 +409,15 @@ class Truth:
         """However many agents there are, they end one guest at a time; but old memory at once."""
         now_s = self._simulation.clock.now_s()
         ago_s, self._last_cut_s = now_s - self._last_cut_s, now_s
-        if ago_s < self._policy.power_window_s - WHOLE_SECONDS_S and guest.node not in self._ours:
+        wanted = self.commanded.wants_off(guest)
+        young = ago_s < self._policy.power_window_s - WHOLE_SECONDS_S
+        if young and guest.node not in self._ours and not wanted:
             self._breach(guest.node, f"its guest is stopped {ago_s:.1f} s after another one")
 
     def _hold_against_silence(self, name: str) -> None:
         """While nobody at all is heard, the path to the nodes is the suspect, and nobody is fenced."""
+        if self.commanded.over_brake:
+            return
         heard_s = max(node.renewed_s for node in self._simulation.api.nodes.values())
         silent_s = self._simulation.clock.now_s() - heard_s
         if silent_s > self._silent_s + HEARD_LATE_S:
@@ -388,6 +432,8 @@ class Truth:
 
     def _hold_against_others(self, name: str, how: str, *, begun: bool) -> None:
         """Nothing is done for whoever gave it up, and nothing is begun where others work unasked."""
+        if self.commanded.typed is not None:  # a person knows who works on it
+            return
         requests, now_s = self._simulation.requests, self._simulation.clock.now_s()
         given_up_s, reserved_s = requests.given_up_s.get(name), requests.reserved_s.get(name)
         if given_up_s is not None and reserved_s is not None and now_s - given_up_s > self._on_its_way_s:
@@ -408,6 +454,7 @@ class Truth:
 
     def _note_power(self, guest: Guest) -> None:
         alive = guest.power in self._alive
+        self.commanded.changes(guest.node)
         if guest.power is PowerState.RUNNING and self._runs.get(guest.name, 1) != guest.starts:
             self._runs[guest.name] = guest.starts
             self.starts_s.setdefault(guest.node, []).append(self._simulation.timeline.now_s())
@@ -463,16 +510,20 @@ class Truth:
             raise Breach(f"{self._simulation.timeline.now_s():.1f} s: {node}: {text}")
 
 
+@dataclass(frozen=True, slots=True)
 class _Seen:
     """What must not change by itself, of a Node."""
 
-    __slots__ = ("cordoned", "cordoner", "others", "tainted", "uid")
+    uid: str
+    tainted: bool
+    others: frozenset[Taint]
+    cordoned: bool
+    cordoner: str | None
 
-    def __init__(self, node: ApiNode) -> None:
-        self.uid = node.uid
-        self.tainted = node.out_of_service
-        self.others = frozenset(taint for taint in node.taints if taint.key != OUT_OF_SERVICE)
-        self.cordoned, self.cordoner = node.unschedulable, node.cordoner
+
+def _seen(node: ApiNode) -> _Seen:
+    others = frozenset(taint for taint in node.taints if taint.key != OUT_OF_SERVICE)
+    return _Seen(node.uid, node.out_of_service, others, node.unschedulable, node.cordoner)
 
 
 class _WatchedHypervisor:
@@ -484,8 +535,11 @@ class _WatchedHypervisor:
         looked: Callable[[GuestRef], None],
         started: Callable[[GuestRef], None],
         orders: Callable[[GuestRef], None],
+        does: Callable[[], AbstractContextManager[None]],
+        asked_off: Callable[[GuestRef], None],
     ) -> None:
         self._port, self._looked, self._started, self._orders = port, looked, started, orders
+        self._does, self._asked_off = does, asked_off
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._port, name)
@@ -496,12 +550,19 @@ class _WatchedHypervisor:
 
     def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
-        self._port.start(guest, incarnation, not_after)
+        with self._does():
+            self._port.start(guest, incarnation, not_after)
         self._started(guest)
+
+    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        with self._does():
+            self._port.shutdown(guest, incarnation, not_after)
+            self._asked_off(guest)
 
     def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
-        self._port.stop(guest, incarnation, not_after)
+        with self._does():
+            self._port.stop(guest, incarnation, not_after)
 
     def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
@@ -511,8 +572,10 @@ class _WatchedHypervisor:
 class _WatchedCluster:
     """The cluster's port, and what is given away by it."""
 
-    def __init__(self, truth: Truth, looks: Mapping[str, float], cluster: Cluster) -> None:
-        self._truth, self._looks, self._cluster = truth, looks, cluster
+    def __init__(
+        self, truth: Truth, looks: Mapping[str, float], cluster: Cluster, typed: Typed | None
+    ) -> None:
+        self._truth, self._looks, self._cluster, self._typed = truth, looks, cluster, typed
 
     def __getattr__(self, name: str) -> object:
         call = getattr(self._cluster, name)
@@ -520,12 +583,14 @@ class _WatchedCluster:
             return call
 
         def watched(*args: object, **options: object) -> object:
-            with self._truth.acting(self._looks):
+            with self._truth.acting(self._looks, self._typed):
+                if name == "evict":
+                    self._truth.commanded.evicts()
                 return call(*args, **options)
 
         return watched
 
     def clear(self, pod: PodView, why: str) -> Cleared:
-        with self._truth.acting(self._looks):
+        with self._truth.acting(self._looks, self._typed):
             self._truth.cleared(pod)
             return self._cluster.clear(pod, why)

@@ -15,10 +15,12 @@ from fencer.core.policy import Policy
 from fencer.simulation import deceptions, incidents
 from fencer.simulation.assembly import Shape
 from fencer.simulation.blips import blips, crash_loop
+from fencer.simulation.commands import paused_for_s
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
 from fencer.simulation.layers import LAYERS, SHAPES, chance_of, covered
 from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
+from fencer.simulation.typed import TYPED
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
 
 WORKING = (3, 3, 3, 4, 5, 8)
@@ -94,7 +96,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     stays_down = chance_of(chance, 0.4) and not kind.comes_back
     world = replace(sound, script=script, watchers=watchers)
-    world = covered(world, seed, LAYERS, needs_witness=kind.needs_witness)
+    world = covered(world, seed, (*LAYERS, *TYPED), needs_witness=kind.needs_witness)
     script = [fault for fault in world.script if not (stays_down and fault.what in RETURNS)]
     script = sorted(script, key=lambda fault: fault.at_s)
     return replace(world, script=tuple(script), duration_s=_ends_s(script, world.policy) + CALM_S)
@@ -174,6 +176,7 @@ def _watchers(chance: Random, shape: Shape, *, needs_witness: bool) -> tuple[Wat
 
 def _ends_s(script: Sequence[Fault], policy: Policy) -> float:
     """Return when nothing more happens: what was held back until the last of it has been done by then."""
-    freed_s = [fault.at_s for fault in script if fault.what in FREED]
+    freed_s = [fault.at_s for fault in script if fault.what in FREED or fault.words.startswith("resume")]
+    freed_s += [fault.at_s + paused_for_s(fault.words) for fault in script]
     freed_s += [60.0 * int(window.ends[3:]) for window in policy.maintenance]
     return max([0.0, *(fault.at_s + fault.for_s for fault in script), *(at_s + CALM_S for at_s in freed_s)])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from fencer.core.annotations import BINDING
-from fencer.core.model import PowerState
+from fencer.core.annotations import BINDING, CORDON, read_cordon
+from fencer.core.cordon import DRAIN
+from fencer.core.model import Cordon, PowerState
 from fencer.core.policy import Policy, UnresponsiveGuest
 from fencer.core.requests import Strategy
 from fencer.core.times import MOST_APART_S
+from fencer.simulation.commands import bound_s as bound_of
 from fencer.simulation.faults import FROZEN_S, Fault, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiNode
@@ -61,6 +63,24 @@ def clocks_s(scenario: Scenario) -> float:
     return MOST_APART_S if scenario.clocks else 0.0
 
 
+def commands_s(scenario: Scenario) -> float:
+    """Return for how long commands may go on after the last fault: by their own limits, and what answers take."""
+    typed = [bound_of(fault.words) for fault in scenario.script if fault.what is What.TYPED]
+    return max(typed, default=0.0) + len(typed) * 2 * CALLS * scenario.shape.call_s
+
+
+def unfinished(stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()) -> Iterator[str]:
+    """Name what is not yet as it should be in the end: see `starved`; and commands that go on.
+
+    Args:
+        stage: The story.
+        excepted: Nodes of which nothing is asked.
+        reported: As in `starved`.
+    """
+    yield from (f"`fencer {one.words}` does not end" for one in stage.typed if one.ended_s is None)
+    yield from starved(stage, excepted, reported)
+
+
 def told_wrong(scenario: Scenario) -> frozenset[str]:
     """Return of whom a person has to say how things are.
 
@@ -110,11 +130,19 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
             yield from _not_fenced(stage, node, machine.guest)
         elif _sound(stage, machine.guest):
             ours = node.cordoner == "fencer" and (node.recorded or name not in reported)
+            ours = ours and not _drained_by_hand(stage, node)
             kept = "out of service" * node.out_of_service or "cordoned by fencer" * ours
             if kept and (node.out_of_service or node.unschedulable):
                 yield f"{name} is back, and not free: {kept}"
             if BINDING not in node.annotations and not claims:
                 yield f"{name} is heard, and never was bound"
+
+
+def _drained_by_hand(stage: Stage, node: ApiNode) -> bool:
+    """Whether the cordon on a node is for a person to lift: they drained it, or shut it down."""
+    cordon = read_cordon(node.annotations.get(CORDON))
+    typed = any({*one.nodes} >= {node.name} and one.verb in {"drain", "shutdown"} for one in stage.typed)
+    return isinstance(cordon, Cordon) and cordon.by == DRAIN and typed
 
 
 def _left_to_others(stage: Stage, name: str) -> bool:

@@ -23,7 +23,7 @@ from fencer.simulation.stage import AgentFactory, Stage, StagePorts, Ticker
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
-from tests.scenarios.aftermath import bound_s, clocks_s, deaths, frozen_s, starved, told_wrong
+from tests.scenarios.aftermath import bound_s, clocks_s, commands_s, deaths, frozen_s, told_wrong, unfinished
 from tests.scenarios.excuses import Still, could_not_be_told
 from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
 from tests.scenarios.recipes import RECIPES, real_agent
@@ -145,13 +145,14 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
     stage = Stage(scenario, noted, seed=seed, strict=True)
     excepted = told_wrong(scenario)
     longest_s = bound_s(scenario.policy, deaths(scenario), scenario.shape.call_s) + frozen_s(scenario)
+    longest_s += commands_s(scenario)
     longest_s += clocks_s(scenario) + LIFT_OVERDUE_S * scenario.shape.unrecorded
     events: list[StageEvent] = []
     wrong: list[str] = []
     reported: set[str] = set()
     back: tuple[str, float] | None = None
     try:
-        for event in stage.play(lambda: not any(starved(stage, excepted, reported)), longest_s):
+        for event in stage.play(lambda: not any(unfinished(stage, excepted, reported)), longest_s):
             events.append(event)
             if event.data.get("reason") == Reason.CORDON_UNRECORDED and event.node is not None:
                 reported.add(event.node)
@@ -168,7 +169,8 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         wrong.extend(_wrong_about_loops(stage, events))
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
             wrong.extend(_unheard_alarms(events, back))
-        wrong.extend(starved(stage, excepted, reported))
+        wrong.extend(unfinished(stage, excepted, reported))
+        wrong.extend(f"`fencer {one.words}` ended in {one.crash}" for one in stage.typed if one.crash)
     events.extend(stage.simulation.timeline.take())
     summary = stage.summary()
     return Verdict(

@@ -61,7 +61,8 @@ def script_lines(script: Iterable[Fault]) -> Iterator[str]:
     """Write what is going to happen."""
     for fault in script:
         fate = f" for {fault.for_s:.1f} s, after {fault.steps} steps" if fault.for_s else ""
-        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{fate}".rstrip()
+        words = f": fencer {fault.words}" if fault.words else ""
+        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{fate}".rstrip() + words
 
 
 def node_lines(stage: Stage) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from fencer.simulation.commands import about
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.stage import AgentFactory
 from tests.scenarios.judge import Kept, Verdict, judge, world_of
@@ -68,10 +69,17 @@ def _smaller(keep: Kept, still_wrong: Callable[[Kept], bool]) -> Iterator[Kept]:
             yield less
 
 
+def _ends(fault: Fault, before: Fault) -> bool:
+    """Whether a fault ends another one before it; a command that resumes fencing ends one that paused it."""
+    if fault.words.startswith("resume"):
+        return before.words.startswith("pause") and about(before.words) == about(fault.words)
+    return before.what in ENDS.get(fault.what, ())
+
+
 def endless(script: Sequence[Fault], kept: Kept) -> bool:
     """Whether something is left that had an end, and has none any more."""
     return any(
-        script[before].what in ENDS.get(fault.what, ())
+        _ends(fault, script[before])
         for number, fault in enumerate(script)
         if number not in kept.faults
         for before in kept.faults

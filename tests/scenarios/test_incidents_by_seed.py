@@ -76,7 +76,9 @@ def test_a_seed_that_fails_tells_its_story_and_the_command_that_tells_it_again()
 
 def test_a_crash_loop_that_is_not_reported_is_a_fault():
     """An agent that does nothing raises no alarm, either."""
-    loops = [seed for seed in range(100) if sum(fault.what is What.START for fault in world_of(seed).script) > 4]
+    loops = [
+        seed for seed in range(100) if sum(fault.what is What.START for fault in world_of(seed).script) > 4
+    ]
     kinds = {judge(seed, "careful", Idle).kind for seed in loops}
     assert any("its VM is in a crash loop" in kind for kind in kinds)
 

@@ -6,9 +6,9 @@ import pytest
 
 from fencer.core.policy import Policy
 from fencer.simulation.assembly import Shape, Simulation
+from fencer.simulation.layers import SKEWED_S
 from fencer.simulation.scenario import ServerClock, mixed
 from fencer.simulation.skew import Balancer, SkewedCluster, SkewedLeases
-from fencer.simulation.layers import SKEWED_S
 from fencer.simulation.worlds import world_by_seed
 
 

@@ -11,6 +11,7 @@ from fencer.core.policy import PausedGuest, ResumedGuest, UnresponsiveGuest
 from fencer.core.requests import Progress, Strategy
 from fencer.errors import HypervisorProtocol
 from fencer.simulation.assembly import Shape, Simulation
+from fencer.simulation.commands import Typed
 from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.scenario import ARMED, mixed
 from fencer.simulation.truth import Breach, Truth
@@ -275,7 +276,7 @@ def test_only_who_was_stopped_by_an_agent_is_started_by_one_and_once():
 def test_a_person_may_start_what_no_agent_had_stopped():
     world = Witnessed()
     world.happen(What.POWER_OFF)
-    _, by_hand = world.truth.ports("", by_hand=True)
+    _, by_hand = world.truth.ports("", typed=Typed("start k8s-2", 0.0))
     by_hand["lab"].start(world.simulation.guest("k8s-2").ref, None, IN_TIME)
     world.simulation.clock.advance(60.0)
     assert world.simulation.guest("k8s-2").running()
