@@ -1,7 +1,7 @@
 """What people type into a world that was drawn: the right command, the wrong one, two at once; and Ctrl-C.
 
-What would not be honest is drawn all the same, and not typed: `fencer.simulation.typist` looks at the world as
-it is by then.
+What would not be honest is drawn all the same, and not typed: `fencer.simulation.typist` looks at the world
+as it is by then.
 """
 
 from __future__ import annotations
@@ -176,15 +176,12 @@ def confirmed(chance: Random, world: Scenario) -> Scenario:
 
 
 def trusted_again(chance: Random, world: Scenario) -> Scenario:
-    """Somebody has looked why an endpoint was wrong, mended that, and says that it reports the truth now."""
-    truthful = [fault for fault in world.script if fault.what is What.TRUTHFUL]
-    if not truthful:
+    """An endpoint was wrong about several VMs, or seemed so; a person finds out why, and trusts it again."""
+    since_s = [fault.at_s for fault in world.script if fault.what in {What.TRUTHFUL, What.MOVE_COLD}]
+    if not since_s:
         return world
-    ended = chance.choice(truthful)
-    at_s = ended.at_s + chance.choice((1.0, 10.0, 60.0)) * chance.uniform(0.5, 1.5)
-    endpoint = (
-        ended.target if ended.target in {world.shape.endpoint, *world.shape.further} else world.shape.endpoint
-    )
+    at_s = chance.choice(since_s) + chance.choice((5.0, 40.0, 90.0, 150.0)) * chance.uniform(0.7, 1.5)
+    endpoint = chance.choice((world.shape.endpoint, world.shape.endpoint_of(_victim(world))))
     return and_then(world, Fault(at_s, What.TYPED, words=f"trust {endpoint} {WHY}"))
 
 
@@ -210,6 +207,6 @@ TYPED = (
     Layer(drilled, 0.06),
     Layer(paused_by_command, 0.05),
     Layer(confirmed, 0.05),
-    Layer(trusted_again, 0.2),
+    Layer(trusted_again, 0.3),
     Layer(broken_off, 0.4),
 )

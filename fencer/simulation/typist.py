@@ -18,6 +18,8 @@ from fencer.simulation.scenario import Scenario
 from fencer.simulation.summary import CommandSummary
 from fencer.simulation.truth import Truth
 
+AGAIN_S = 10.0
+"""After so long a person types again what ends a pause, if nobody answered."""
 OFF = frozenset({PowerState.STOPPED, PowerState.ABSENT})
 COMES_BACK = frozenset(
     {
@@ -109,6 +111,9 @@ class Typist:
             told = {"words": typed.words, "done": done, "looks": ended.looks}
             self.simulation.timeline.tell("fencer", node or None, "answered", text, **told)
         self.truth.commanded.ends(typed)
+        if typed.verb == "resume" and not done:
+            again = Fault(0.0, What.TYPED, node, words=typed.words)
+            self.simulation.clock.after(AGAIN_S, lambda: self.type(again))
 
     # --- what an honest person does not say
 

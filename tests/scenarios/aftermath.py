@@ -64,7 +64,7 @@ def clocks_s(scenario: Scenario) -> float:
 
 
 def commands_s(scenario: Scenario) -> float:
-    """Return for how long commands may go on after the last fault: by their own limits, and what answers take."""
+    """Return for how long commands may go on after the last fault: by their limits, and what answers take."""
     typed = [bound_of(fault.words) for fault in scenario.script if fault.what is What.TYPED]
     return max(typed, default=0.0) + len(typed) * 2 * CALLS * scenario.shape.call_s
 

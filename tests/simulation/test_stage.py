@@ -199,7 +199,7 @@ def test_every_fault_is_drawn_by_some_seed_or_is_for_scripts_only():
     assert set(What) - drawn == FOR_SCRIPTS_ONLY
 
 
-FOR_SCRIPTS_ONLY = {What.TYPED, What.BUDGETS_LOOSENED, What.RESTORE_BACKUP}
+FOR_SCRIPTS_ONLY = {What.BUDGETS_LOOSENED, What.RESTORE_BACKUP}
 
 
 def test_incidents_of_every_kind_play_to_their_end_without_an_agent():
