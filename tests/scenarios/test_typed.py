@@ -11,7 +11,6 @@ from fencer.cli.stage_commands import VERBS
 from fencer.cli.stage_typed import options_of
 from fencer.contract.deadlines import IN_TIME
 from fencer.core.model import Cordon, FenceMark
-from fencer.simulation.assembly import Shape
 from fencer.simulation.commands import LOOKS, Typed, about, bound_s, paused_for_s
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.scenario import ARMED, Scenario
@@ -26,9 +25,8 @@ DRAWN = 2000
 
 
 def typed(at_s: float, words: str) -> Fault:
-    return Fault(
-        at_s, What.TYPED, (*about(words), "")[0] if words.split(maxsplit=1)[0] != "trust" else "", words=words
-    )
+    target = "" if words.startswith("trust") else (*about(words), "")[0]
+    return Fault(at_s, What.TYPED, target, words=words)
 
 
 def story(*faults: Fault, **facts: object) -> Scenario:
@@ -245,8 +243,6 @@ def test_an_exception_out_of_a_command_is_noted():
 
 
 def test_the_end_of_a_pause_by_command_is_known_to_the_judge():
-    shape = Shape()
-    assert shape.nodes
     stage = played(
         story(typed(30, "pause --for 1m --why drawn"), Fault(40, What.CRASH, "k8s-2"), duration_s=400.0)
     )
