@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +22,9 @@ from fencer.simulation.clock import EPOCH
 from fencer.simulation.crew import Obeyed
 from fencer.simulation.stage import StagePorts
 
+ENDING_S = 10.0
+"""How long an agent that ends waits for what goes on beside its passes: as ``fencer watch`` does."""
+
 
 class StageAgent(Agent):
     """The agent as `fencer watch` runs it: each pass is shown, to its part in the election.
@@ -37,6 +41,29 @@ class StageAgent(Agent):
         election = self._stage_world.election
         parts: tuple[Viewer, ...] = (election,) if isinstance(election, Campaigns) else ()
         self._viewers = (*viewers, *parts, *_answers(ports))
+
+    def copied(self, ports: StagePorts) -> StageAgent | None:
+        """Return it as it is, on other ports; see `fencer.simulation.crew.Revertible`."""
+        if self._pursued:
+            return None
+        return deepcopy(self, _instead(self._ports, ports))
+
+    def go_on(self) -> None:
+        """See `fencer.simulation.crew.Revertible`."""
+        beside = self._ports.beside
+        assert beside is not None  # noqa: S101 - only an agent that watches is copied
+        for viewer in self._viewers:
+            if isinstance(viewer, Campaigns):
+                for step in viewer.steps():
+                    beside.again(step)
+            elif isinstance(viewer, Answers):
+                beside.again(viewer.step)
+
+    def release(self) -> None:
+        """See `fencer.simulation.crew.Revertible`."""
+        self.finish(ENDING_S)
+        if isinstance(self._stage_world.election, Campaigns):
+            self._stage_world.election.release()
 
     def obey(self, words: str) -> Obeyed:
         """Do what somebody types after ``fencer``; see `fencer.simulation.crew.Obeying`."""
@@ -69,6 +96,17 @@ class StageAgent(Agent):
         return done
 
 
+def _instead(ports: StagePorts, others: StagePorts) -> dict[int, object]:
+    """Return what `deepcopy` is to put in place of each port, which lies outside of the agent."""
+    pairs: list[tuple[object, object]] = [(ports, others)]
+    pairs += [(getattr(ports, one.name), getattr(others, one.name)) for one in fields(ports)]
+    pairs += [(port, others.hypervisors[name]) for name, port in ports.hypervisors.items()]
+    pairs += [(port, others.witnesses[key]) for key, port in ports.witnesses.items()]
+    if ports.beside is not None and others.beside is not None:
+        pairs += [(ports.beside.asker, others.beside.asker), (ports.beside.utc, others.beside.utc)]
+    return {id(one): other for one, other in pairs if one is not None}
+
+
 def world_of(ports: StagePorts, reporter: Reporter | None = None) -> World:
     """Return what an agent on the stage works through; where it has a disk, it keeps a journal.
 
@@ -88,7 +126,7 @@ def world_of(ports: StagePorts, reporter: Reporter | None = None) -> World:
         election=_election(ports),
         requests=ports.requests,
         state=ports.state,
-        utc=lambda: write_utc(EPOCH + timedelta(seconds=ports.clock.now_s())),
+        utc=ports.wall or (lambda: write_utc(EPOCH + timedelta(seconds=ports.clock.now_s()))),
     )
     if ports.journal is None:
         return world

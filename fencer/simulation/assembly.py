@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from random import Random
 
 from fencer.core.election import CLUSTER_LEASE, lease_name
 from fencer.core.identity import Admission, Rules
-from fencer.simulation.asker import InlineAsker, Process
+from fencer.core.model import PowerState
+from fencer.simulation.asker import InlineAsker
 from fencer.simulation.clock import VirtualClock
 from fencer.simulation.cluster import SimulatedCluster
 from fencer.simulation.controllers import Timing
 from fencer.simulation.controlplane import ControlPlane
 from fencer.simulation.datacenter import Datacenter
-from fencer.simulation.guests import Guest
+from fencer.simulation.guests import NO_ENDPOINT, Guest
 from fencer.simulation.hosts import SimulatedPower
 from fencer.simulation.hypervisor import SimulatedHypervisor
-from fencer.simulation.kubelet import KubeletMemory, KubeletTiming
+from fencer.simulation.kubelet import Kubelet, KubeletMemory, KubeletTiming
 from fencer.simulation.leases import SimulatedLeases
 from fencer.simulation.nodes import SimulatedNode
 from fencer.simulation.objects import Api, ApiNode, ApiObject
@@ -34,8 +34,8 @@ DISK_S = 0.001
 API_DELAY_S = 0.005
 """What a request to the API server takes here, where it goes through the `Asker`."""
 
-HEARD_S = 12.0
-"""A kubelet that renewed its lease so long ago lives: it does so every 10 s."""
+LATER_S = 2.0
+"""A kubelet that renewed its lease one period and so long ago lives."""
 
 WARM_UP_S = 120.0
 """All pods of a sound world are Ready long before."""
@@ -58,6 +58,8 @@ class Shape:
         answer_s: How long every answer takes, of each endpoint and of the API. None: hardly any time.
         api_s: How long each call of the API takes at least: of a port, which is up to three requests.
         tells_cold: Endpoints tell whether a guest was booted or restored.
+        admitted: Nodes on whose VMs the configuration admits power actions; None: on all VMs.
+        bystanders: VMs that are no nodes', at the first endpoint.
         unrecorded: The API server has no record of who wrote what on the first Nodes (managedFields).
     """
 
@@ -74,6 +76,8 @@ class Shape:
     api_s: float = 0.0
     tells_cold: bool = True
     unrecorded: bool = False
+    admitted: tuple[str, ...] | None = None
+    bystanders: tuple[str, ...] = ()
 
     def endpoint_of(self, node: str) -> str:
         """Return the endpoint where a node's guest is at first."""
@@ -109,6 +113,7 @@ class Simulation:
         strict: A double writer raises `DoubleWriter`; otherwise it is told and counted.
         timing: How slow the control plane is.
         kubelets: How quick the kubelets are.
+        kubelets_of: How quick those are that differ, by node.
     """
 
     def __init__(
@@ -120,6 +125,7 @@ class Simulation:
         strict: bool = True,
         timing: Timing | None = None,
         kubelets: KubeletTiming | None = None,
+        kubelets_of: Mapping[str, KubeletTiming] | None = None,
     ) -> None:
         self.shape = shape
         self.seed = seed
@@ -140,15 +146,17 @@ class Simulation:
         self.witnesses = {
             (shape.endpoint, host): SimulatedPower(host, self.world) for host in shape.hosts if shape.watched
         }
-        self.asker = InlineAsker(self.clock, self._delay_s)
+        self.asker = InlineAsker(self.clock, self.delay_s)
         self.nodes: dict[str, SimulatedNode] = {}
         """Node → the machine that is that node, the newest one where it was replaced."""
         self._machines: dict[str, SimulatedNode] = {}
         self._memories: dict[str, KubeletMemory] = {}
-        self._kubelets = kubelets or KubeletTiming()
+        self._kubelets, self._kubelets_of = kubelets or KubeletTiming(), kubelets_of or {}
         self.leases.make(CLUSTER_LEASE, *(self.lease_of(endpoint) for endpoint in self.hypervisors))
         for name in shape.nodes:
             self._add_node(name, shape.host_of(name))
+        for name in shape.bystanders:
+            self.world.add_bystander(name, endpoint=shape.endpoint, host=shape.hosts[0])
         self.world.on_power.append(self.stir)
         self.api.watchers.append(self._tell_kubelets)
 
@@ -166,19 +174,27 @@ class Simulation:
         """Return the power witness of a host."""
         return self.witnesses[self.shape.endpoint, host]
 
-    def asker_of(self, process: Process, chance: Random | None) -> InlineAsker:
-        """Return the `Asker` of one process, like that of all (`asker`).
-
-        Args:
-            process: Of an agent.
-            chance: Decides when within its delay a call takes effect; None: at its beginning.
-        """
-        return InlineAsker(self.clock, self._delay_s, process, chance)
+    def delay_s(self, endpoint: str) -> float:
+        """Return how long an answer takes now: of an endpoint, a witness, a disk, or else the API server."""
+        name, _, host = endpoint.partition("/")
+        if (name, host) in self.witnesses:
+            return self.witnesses[name, host].trouble.delay_s
+        if endpoint == DISK:
+            return DISK_S
+        hypervisor, usual_s = self.hypervisors.get(name), self.shape.answer_s
+        if hypervisor is None:
+            return max(API_DELAY_S if usual_s is None else usual_s, self.shape.api_s)
+        return max(hypervisor.trouble.delay_s, usual_s or 0.0)
 
     def holds_pods(self, guest: Guest) -> bool:
         """Whether a guest's kubelet has started any pod since the guest booted."""
         machine = self._machines.get(guest.name)
         return machine is not None and machine.kubelet.holds_pods
+
+    def kubelet_of(self, guest: Guest) -> Kubelet | None:
+        """Return a VM's kubelet; None: it has none."""
+        machine = self._machines.get(guest.name)
+        return None if machine is None else machine.kubelet
 
     def stir(self, guest: Guest) -> None:
         """Tick the kubelet of a guest to which something has happened, if it has one."""
@@ -188,7 +204,12 @@ class Simulation:
     def heard(self, guest: Guest) -> bool:
         """Whether a guest's kubelet works, and was heard a moment ago."""
         node = self.api.nodes.get(guest.node)
-        return node is not None and self.clock.now_s() - node.renewed_s < HEARD_S and self.can_be_heard(guest)
+        heard_s = self.timing_of(guest.node).renew_s + LATER_S
+        return node is not None and self.clock.now_s() - node.renewed_s < heard_s and self.can_be_heard(guest)
+
+    def timing_of(self, node: str) -> KubeletTiming:
+        """Return how quick the kubelet of a node is."""
+        return self._kubelets_of.get(node, self._kubelets)
 
     def can_be_heard(self, guest: Guest) -> bool:
         """Whether a guest's kubelet works, and nothing cuts it off."""
@@ -200,9 +221,14 @@ class Simulation:
         return self.world.guests[name]
 
     def rules(self) -> Rules:
-        """Admit power actions on every guest."""
-        uuids = frozenset(guest.uuid for guest in self.world.guests.values())
+        """Admit power actions on every VM, or on those that the shape names."""
+        uuids = frozenset(guest.uuid for guest in self.world.guests.values() if self.admits(guest))
         return Rules(admitted=dict.fromkeys(self.hypervisors, Admission(uuids=uuids)))
+
+    def admits(self, guest: Guest) -> bool:
+        """Whether power actions are admitted on a VM, or on a copy of it."""
+        names = self.shape.admitted
+        return names is None or guest.uuid in {self.world.guests[name].uuid for name in names}
 
     def warm_up(self) -> None:
         """Run until every pod is Ready; the story begins there.
@@ -226,6 +252,38 @@ class Simulation:
         new = self.world.add_guest(f"{old.name}-new", endpoint=old.endpoint, host=old.host, node=node)
         self._add_machine(new).stir()
         return new
+
+    def join(self, name: str, uuid: str, node: str = "") -> Guest:
+        """Let a machine that no hypervisor lists join as a node.
+
+        Args:
+            name: Its own.
+            uuid: What its kubelet reports as its UUID.
+            node: Under whose name it joins; empty: its own.
+        """
+        new = self.world.add_guest(name, endpoint=NO_ENDPOINT, host=name, node=node)
+        new.uuid = uuid
+        self._add_machine(new).stir()
+        return new
+
+    def start_elsewhere(self, guest: Guest, endpoint: str, host: str) -> bool:
+        """Let another tool boot a VM's disk at another place, whatever became of the VM itself.
+
+        At its own endpoint its configuration is moved: what runs on the old host has none any more.
+        """
+        if host in self.world.silent_hosts or guest.power is PowerState.ABSENT:
+            return False
+        there = self.world.define_elsewhere(guest, endpoint, host)
+        if endpoint == guest.endpoint:
+            guest.endpoint = NO_ENDPOINT
+        self._add_machine(there)
+        return self.world.start(there)
+
+    def machines_of(self, node: str) -> list[Guest]:
+        """Return the VMs that have been this node, the newest one first."""
+        guests = self.world.guests.values()
+        newest = self.nodes[node].guest
+        return [newest, *(one for one in guests if one.node == node and one is not newest)]
 
     def take_snapshot(self, guest: Guest) -> bool:
         """Keep a copy of a guest's memory, its kubelet's included."""
@@ -251,7 +309,7 @@ class Simulation:
         self._add_machine(guest)
 
     def _add_machine(self, guest: Guest) -> SimulatedNode:
-        machine = SimulatedNode(self.api, guest, self._kubelets, self.world.random, self.timeline)
+        machine = SimulatedNode(self.api, guest, self.timing_of(guest.node), self.world.random, self.timeline)
         self.nodes[guest.node] = self._machines[guest.name] = machine
         return machine
 
@@ -260,14 +318,3 @@ class Simulation:
         for machine in self._machines.values():
             if machine.guest.node == name:
                 machine.heard(obj)
-
-    def _delay_s(self, endpoint: str) -> float:
-        name, _, host = endpoint.partition("/")
-        if (name, host) in self.witnesses:
-            return self.witnesses[name, host].trouble.delay_s
-        if endpoint == DISK:
-            return DISK_S
-        hypervisor, usual_s = self.hypervisors.get(name), self.shape.answer_s
-        if hypervisor is None:
-            return max(API_DELAY_S if usual_s is None else usual_s, self.shape.api_s)
-        return max(hypervisor.trouble.delay_s, usual_s or 0.0)

@@ -96,6 +96,13 @@ class SimulatedCluster:
             self.tainted_by_hand.add(name)
             self._api.set_taints(node, (*node.taints, Taint(OUT_OF_SERVICE, "nodeshutdown", "NoExecute")))
 
+    def untaint_by_hand(self, name: str) -> None:
+        """Take the out-of-service taint off as ``kubectl taint`` does, no matter who set it; notes stay."""
+        node = self._api.nodes.get(name)
+        if node is not None and node.out_of_service:
+            self.tainted_by_hand.discard(name)
+            self._api.set_taints(node, [taint for taint in node.taints if taint.key != OUT_OF_SERVICE])
+
     def cordon_by_hand(self, name: str) -> None:
         """Cordon as ``kubectl cordon`` does: a node that is cordoned is not written to."""
         node = self._api.nodes.get(name)
@@ -114,6 +121,25 @@ class SimulatedCluster:
         """Delete all pods of a node, as ``kubectl delete pod --force`` does: volumes stay attached."""
         for pod in self._api.pods_on(name):
             self._api.delete_pod(pod, force=True)
+
+    def make_pod(self, name: str) -> None:
+        """Make a pod that names its node, as ``kubectl run --overrides`` does: no scheduler is asked."""
+        uid = self._api.new_uid()
+        pod = ApiPod("default", f"by-hand-{uid[:8]}", uid, "", self._api.clock.now_s(), named_node=name)
+        self._api.create_pod(pod)
+
+    def attach_by_hand(self, name: str) -> None:
+        """Make a VolumeAttachment that no controller knows."""
+        if name in self._api.nodes:
+            attachment = self._api.add_attachment(f"by-hand-{name}", name)
+            attachment.attached = attachment.by_hand = True
+            self._api.changed(attachment)
+
+    def detach_by_hand(self, name: str) -> None:
+        """Delete it again."""
+        attachment = self._api.attachments.get((f"by-hand-{name}", name))
+        if attachment is not None:
+            self._api.remove_attachment(attachment)
 
     def forge_mark(self, name: str, guest: GuestRef) -> None:
         """Write a mark as a kubelet can, which may change the annotations of its own Node."""

@@ -56,8 +56,8 @@ class Commanded:
         """Of each strand: for which command it acts."""
         self._cordoned_by: dict[str, Typed] = {}
         """Node → the command that has cordoned it."""
-        self._changed_s: dict[str, float] = {}
-        """Node → when something else than a command last changed it or its VM, by the world's clock."""
+        self._changed_s: dict[tuple[str, Typed | None], float] = {}
+        """Node and whose doing → when it or its VM last changed, by the world's clock."""
 
     @property
     def typed(self) -> Typed | None:
@@ -100,23 +100,33 @@ class Commanded:
 
     def changes(self, node: str) -> None:
         """Take note of a node that changes, or its VM does."""
-        if self.typed is None:
-            self._changed_s[node] = self._simulation.clock.now_s()
+        self._changed_s[node, self.typed] = self._simulation.clock.now_s()
 
     def ends(self, typed: Typed) -> None:
         """Hold a command that has ended against what it says, unless its node was changed a moment ago."""
         for name in typed.nodes if typed.verb in SHOWS else ():
-            node, now_s = self._simulation.api.nodes.get(name), self._simulation.clock.now_s()
-            if node is None or now_s - self._changed_s.get(name, -math.inf) < self._late_s:
+            node = self._simulation.api.nodes.get(name)
+            if node is None or self._meddled(name, typed):
                 continue
             if typed.done and not SHOWS[typed.verb](self._simulation, node):
                 self._breach(name, f"`fencer {typed.words}` reports success, and that is not so")
             elif typed.verb == "drain" and self._leaves_cordon(node, typed):
                 self._breach(name, f"`fencer {typed.words}` has failed, and its cordon is left")
 
+    def _meddled(self, node: str, typed: Typed) -> bool:
+        """Whether something else has changed a node a moment ago; one of several, since the command began."""
+        by_others_s = (
+            at_s for (name, who), at_s in self._changed_s.items() if name == node and who is not typed
+        )
+        since_s = typed.began_s if len(typed.nodes) > 1 else self._simulation.clock.now_s() - self._late_s
+        return max(by_others_s, default=-math.inf) > since_s
+
     def _leaves_cordon(self, node: ApiNode, typed: Typed) -> bool:
-        """Whether a drain that has moved nothing, or that failed by itself, leaves its cordon."""
+        """Whether a drain of one node that has moved nothing, or that failed by itself, leaves its cordon.
+
+        Of several nodes those stay cordoned that are drained.
+        """
         keeps = typed.killed or typed.says("--keep-cordon") or (typed.interrupted and typed.moved)
         unreached = self._simulation.api.down_why is not None
-        own = self._cordoned_by.get(node.name) is typed
+        own = self._cordoned_by.get(node.name) is typed and typed.nodes == (node.name,)
         return not (typed.done or keeps or unreached) and own and node.unschedulable

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
+from fencer.ports import Clock
 from fencer.simulation.asker import Process
-from fencer.simulation.clock import VirtualClock
 
 ENDS_S = 150.0
 """So much longer than its --timeout a command takes to end: a drill tries to start its VM for 120 s."""
@@ -106,7 +106,7 @@ class Hands:
         process: Its own.
     """
 
-    def __init__(self, clock: VirtualClock, process: Process) -> None:
+    def __init__(self, clock: Clock, process: Process) -> None:
         self._clock, self._process = clock, process
 
     def now_s(self) -> float:

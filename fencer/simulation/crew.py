@@ -6,14 +6,14 @@ This room knows no agent: the caller passes a function that builds one from `Sta
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import Protocol, TypeAlias, cast
 
-from fencer.core.election import Holder, LeaseRecord
+from fencer.core.election import Holder
 from fencer.core.identity import Rules
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError
@@ -32,15 +32,19 @@ from fencer.ports import (
     StateStore,
     Surveyor,
 )
-from fencer.simulation.asker import Companion, Killed, Process
+from fencer.simulation.agent_machine import AgentMachine
+from fencer.simulation.around import Around, Call
+from fencer.simulation.asker import Companion, InlineAsker, Killed, Process
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.commands import Hands, Typed
 from fencer.simulation.disk import ReadState, SimulatedDisk, SimulatedState
 from fencer.simulation.faults import Fault, What
+from fencer.simulation.links import WRITES, Links
+from fencer.simulation.own_clock import OwnClock
 from fencer.simulation.renamed import Renamed
 from fencer.simulation.reporter import StageReporter
 from fencer.simulation.scenario import Scenario, Watcher
-from fencer.simulation.skew import Balancer, SkewedCluster, SkewedLeases
+from fencer.simulation.skew import Balancer, skewed
 from fencer.simulation.truth import Truth
 from fencer.simulation.typist import Typist
 
@@ -52,14 +56,6 @@ MIN_WAIT_S = 0.05
 
 ON_THE_WAY_S = 0.03
 """How long a write to the API is on its way at most, once the agent has made up its mind."""
-
-WRITES = frozenset(
-    {
-        *("bind", "record_doubts", "claim", "taint", "untaint", "forget_mark", "cordon", "uncordon"),
-        *("clear", "evict", "delete_attachment"),
-    }
-)
-"""Calls of the `Cluster` that change something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +77,7 @@ class StagePorts:
         by_hand: What only commands need; None: it watches.
         beside: What goes on beside its passes; None: it takes one command, and ends.
         state: Keeps what it has seen over its restarts; a command reads it. None: there is no disk.
+        wall: Its machine's clock, RFC 3339; None: as `clock`, which is the world's then.
     """
 
     cluster: Cluster
@@ -98,6 +95,7 @@ class StagePorts:
     by_hand: ByHand | None = None
     beside: Beside | None = None
     state: StateStore | None = None
+    wall: Callable[[], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +166,22 @@ class Obeying(Ticker, Protocol):
         ...
 
 
+class Revertible(Ticker, Protocol):
+    """An agent that a snapshot of its machine can keep, and that can be stopped in good order."""
+
+    def copied(self, ports: StagePorts) -> Ticker | None:
+        """Return it as it is, on other ports, with nothing going on; None: something is under way in it."""
+        ...
+
+    def go_on(self) -> None:
+        """Let go on, in a copy, what goes on beside the passes."""
+        ...
+
+    def release(self) -> None:
+        """Give back what is held: it ends."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Obeyed:
     """How a command has ended.
@@ -205,8 +219,6 @@ class Crew:
     ) -> None:
         self._scenario, self._simulation = scenario, simulation
         self._truth, self._reporter, self._agent = truth, reporter, agent
-        self._processes: dict[str, Process] = {}
-        self._down_s: dict[str, float] = {}
         self._chances: dict[str, Random] = {}
         self._trouble = ""
         self._lives = 0
@@ -214,11 +226,13 @@ class Crew:
         self.typist = Typist(scenario, simulation, truth, self._obey, [], [])
         """Who types commands."""
         self._disk = SimulatedDisk(simulation.clock, simulation.timeline)
-        self._states: dict[str, SimulatedState] = {}
-        self._observing = {fault.target for fault in scenario.script if fault.what is What.AGENT_ARMED}
+        self._machines = {
+            f"fencer-{number}": self._machine(f"fencer-{number}", watcher)
+            for number, watcher in enumerate(scenario.watchers, 1)
+        }
         began_s, clock = simulation.timeline.began_s, simulation.clock
-        for number, watcher in enumerate(scenario.watchers, 1):
-            begin = partial(clock.spawn, partial(self._watch, f"fencer-{number}", watcher))
+        for name, watcher in zip(self._machines, scenario.watchers, strict=True):
+            begin = partial(clock.spawn, partial(self._watch, name, watcher))
             if watcher.from_s:
                 clock.at(began_s + watcher.from_s, begin)
             else:
@@ -227,46 +241,28 @@ class Crew:
             if watcher.until_s < scenario.duration_s:
                 clock.at(began_s + watcher.until_s, self._tell_end)
 
+    def _machine(self, name: str, watcher: Watcher) -> AgentMachine:
+        simulation, own = self._simulation, OwnClock(self._simulation.clock)
+        state, links = SimulatedState(self._disk), Links(simulation, watcher.calls, own)
+        machine = AgentMachine(name, simulation.clock, simulation.timeline, state, links, own)
+        armed_later = {fault.target for fault in self._scenario.script if fault.what is What.AGENT_ARMED}
+        machine.observes = watcher.observes or name in armed_later
+        return machine
+
     def befall(self, fault: Fault) -> None:
-        """Let an agent stand still, or end and begin again, in the midst of what it will be doing by then."""
-        process, name, for_s = self._processes.get(fault.target), fault.target, fault.for_s
-        if process is None:
-            return
-        tell, clock = self._simulation.timeline.tell, self._simulation.clock
+        """Let something happen to an agent; to one that is not there, nothing does."""
         if fault.what is What.DISK_HANGS:
-            tell("world", None, "disk-hangs", fault.text)
+            self._simulation.timeline.tell("world", None, "disk-hangs", fault.text)
             self._disk.hang()
-            clock.after(for_s, self._disk.go_on)
-            return
-
-        if fault.what is What.AGENT_ARMED:
-            tell("person", None, "agent-armed", fault.text or f"{name} is armed, and reloaded")
-            self._observing.discard(name)
-
-        def freeze() -> None:
-            tell("world", None, "agent-freezes", f"{name} stands still: its machine is suspended")
-            clock.advance(for_s)
-            tell("world", None, "agent-goes-on", f"{name} goes on where it stood, {for_s:.0f} s later")
-
-        def kill() -> None:
-            tell("world", None, "agent-ends", f"{name} is killed")
-            self._down_s[name] = for_s
-            raise Killed
-
-        def reload() -> None:
-            tell("world", None, "agent-ends", f"{name} is reloaded")
-            self._down_s[name] = for_s
-            raise Killed
-
-        fates = {What.AGENT_FROZEN: freeze, What.AGENT_ARMED: reload}
-        process.meets(fates.get(fault.what, kill), fault.steps)
+            self._simulation.clock.after(fault.for_s, self._disk.go_on)
+        elif fault.target in self._machines:
+            self._machines[fault.target].befall(fault)
 
     def _obey(self, typed: Typed) -> Obeyed:
         """Carry out a command: an agent that remembers nothing, and takes one command."""
         self._typed += 1
-        name = f"by hand, {typed.words} {self._typed}"
-        ports = self._ports(name, Watcher(), typed)
-        typed.process = self._processes[name]
+        typed.process = Process(self._simulation.clock)
+        ports = self._ports_by_hand(f"by hand, {typed.words} {self._typed}", typed, typed.process)
         return cast("Obeying", self._agent(ports)).obey(typed.words)
 
     def _watch(self, name: str, watcher: Watcher) -> None:
@@ -275,20 +271,53 @@ class Crew:
         if watcher.from_s:
             text = "another one begins; all it knows of the past is what is written on the Nodes"
             timeline.tell("world", None, "agent-begins", text)
+        machine = self._machines[name]
         while timeline.now_s() < watcher.until_s:
             try:
-                self._live(self._agent(self._ports(name, watcher)), watcher)
-                self._processes[name].end()
+                self._live(machine, watcher)
             except Killed:
-                clock.advance(self._down_s[name])
+                clock.advance(machine.down_s)
                 timeline.tell("world", None, "agent-begins", f"{name} begins again")
 
-    def _live(self, ticker: Ticker, watcher: Watcher) -> None:
+    def _live(self, machine: AgentMachine, watcher: Watcher) -> None:
+        """Live one life of an agent's process, until the time has come."""
         clock, timeline = self._simulation.clock, self._simulation.timeline
+        process = machine.process = Process(clock)
+        ticker, ports = self._born(machine, watcher, process)
         while timeline.now_s() < watcher.until_s:
-            clock.wait(self._pass(ticker))
+            clock.wait(self._pass(ticker, ports.policy.poll_s))
+            try:
+                self._between_passes(machine, ticker, ports)
+            except Killed:
+                process.end()
+                raise
+        process.end()
 
-    def _pass(self, ticker: Ticker) -> float:
+    def _between_passes(self, machine: AgentMachine, ticker: Ticker, ports: StagePorts) -> None:
+        """Let happen what waits until no pass is under way."""
+        if machine.keeps:
+            machine.keep(cast("Revertible", ticker).copied(ports))
+        if machine.restarts:
+            cast("Revertible", ticker).release()
+            machine.stop()
+
+    def _born(self, machine: AgentMachine, watcher: Watcher, process: Process) -> tuple[Ticker, StagePorts]:
+        """Return an agent, as it begins or goes on with the memory of a snapshot, and its ports."""
+        back = machine.begin()
+        machine.holder = self._holder(machine.name) if back is None else back.holder
+        ports = self._ports(machine, watcher, process)
+        if back is None:
+            return self._agent(ports), ports
+        ticker = cast("Revertible", back.agent).copied(ports)
+        assert ticker is not None  # noqa: S101 - nothing goes on in what a snapshot has kept
+        cast("Revertible", ticker).go_on()
+        return ticker, ports
+
+    def _holder(self, name: str) -> str:
+        self._lives += 1
+        return str(Holder(name, "simulated", str(self._lives)))
+
+    def _pass(self, ticker: Ticker, poll_s: float) -> float:
         """Let an agent make a pass, as its watch loop would. Returns how long to wait for the next."""
         trouble = ""
         try:
@@ -298,68 +327,76 @@ class Crew:
         if trouble != self._trouble:
             self._reporter.said(trouble or "kubernetes: answers again", warning=bool(trouble))
         self._trouble = trouble
-        return self._scenario.policy.poll_s if done is None else max(MIN_WAIT_S, done.recheck_s)
+        return poll_s if done is None else max(MIN_WAIT_S, done.recheck_s)
 
     def _tell_end(self) -> None:
         self._simulation.timeline.tell("world", None, "agent-ends", "the agent that watched so far ends")
 
-    def _ports(self, name: str, watcher: Watcher, typed: Typed | None = None) -> StagePorts:
+    def _ports(
+        self, machine: AgentMachine, watcher: Watcher, process: Process, typed: Typed | None = None
+    ) -> StagePorts:
         """Return the ports of an agent, or of a command that was typed."""
         watches = typed is None
         simulation, several = self._simulation, len(self._scenario.watchers) > 1
         knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
-        calls, admitted = watcher.calls, simulation.rules().admitted
-        process = self._processes[name] = Process(simulation.clock)
-        self._lives += 1
-        holder = str(Holder(name, "simulated", str(self._lives)))
-        watched, hypervisors = self._truth.ports(holder if watches else "", typed=typed)
-        cluster: object = watched
+        name, links, calls, admitted = machine.name, machine.links, watcher.calls, simulation.rules().admitted
+        holder, policy = machine.holder if watches else "", self._policy_of(machine)
+        cluster, hypervisors = self._truth.ports(
+            holder, machine.own, policy=policy, typed=typed, knows=watcher.knows
+        )
         if self._scenario.clocks:
-            cluster = SkewedCluster(cluster, self._balancer(name))
-        chance = None
+            cluster = skewed(cluster, self._balancer(name))
+        cluster, chance = links.to_api(cluster), None
         if self._scenario.interleaved:
             chance = self._chances.setdefault(name, Random(f"{simulation.seed} {name}"))  # noqa: S311 - repeatable
-            cluster = _FarAway(cluster, simulation, process, chance)
+            cluster = _far_away(cluster, simulation, process, chance)
         reporter = self._reporter.of(name.partition(",")[0]) if several else self._reporter
         by_hand = ByHand(cast("Evictor", cluster), simulation.surveyor, simulation.pauser, reporter.step)
-        asker = simulation.asker_of(process, chance)
+        asker = InlineAsker(simulation.clock, links.delay_s, process, chance)
         asker.patience_s = PATIENCE_S if watches else math.inf
+        linked = {one: links.to_endpoint(hypervisors[one], one) for one in knows}
         return StagePorts(
             cast("Cluster", cluster),
-            _by_name(hypervisors, knows, calls),
+            _by_name(cast("Mapping[str, Hypervisor]", linked), calls),
             asker,
-            simulation.clock if watches else Hands(simulation.clock, process),
+            machine.own if watches else Hands(machine.own, process),
             reporter,
-            self._policy_of(name),
+            policy,
             Rules(admitted={calls.get(name, name): rule for name, rule in admitted.items()}),
             {(calls.get(name, name), host): port for (name, host), port in simulation.witnesses.items()},
             self._disk if What.DISK_HANGS in {fault.what for fault in self._scenario.script} else None,
-            self._leases_of(name, process),
+            self._leases_of(machine, process),
             holder,
-            simulation.requests,
+            cast("Requests", links.to_api(simulation.requests)),
             None if watches else by_hand,
-            self._beside(process) if watches else None,
-            self._state_of(name, watches=watches),
+            self._beside(machine, process) if watches else None,
+            machine.state,
+            machine.own.wall_utc,
         )
 
-    def _state_of(self, name: str, *, watches: bool) -> StateStore:
-        """Return what lies on an agent's disk. Commands are typed where the first one runs, and read it."""
-        own = self._states.setdefault(name if watches else "fencer-1", SimulatedState(self._disk))
-        return own if watches else ReadState(own)
+    def _ports_by_hand(self, name: str, typed: Typed, process: Process) -> StagePorts:
+        """Return what a command works through. It is typed where the first agent runs, if there is one."""
+        machine = self._machine(name, Watcher())
+        first = next(iter(self._machines.values()), machine)
+        machine.state, machine.sets = ReadState(first.state), first.sets
+        return self._ports(machine, Watcher(), process, typed)
 
-    def _policy_of(self, name: str) -> Policy:
-        policy = self._scenario.policy
-        return replace(policy, mode=Mode.OBSERVE) if name in self._observing else policy
+    def _policy_of(self, machine: AgentMachine) -> Policy:
+        policy = replace(self._scenario.policy, **dict(machine.sets))
+        return replace(policy, mode=Mode.OBSERVE) if machine.observes else policy
 
-    def _leases_of(self, name: str, process: Process) -> LeaseStore:
+    def _leases_of(self, machine: AgentMachine, process: Process) -> LeaseStore:
         """Return the Leases, far away: what is written is on its way for a while, and so is the answer."""
-        leases: LeaseStore = self._simulation.leases
+        leases: object = self._simulation.leases
         if self._scenario.clocks:
-            leases = SkewedLeases(leases, self._balancer(f"{name}, leases"))
-        if not self._scenario.interleaved:
-            return leases
-        chance = self._chances.setdefault(f"{name}, leases", Random(f"{self._simulation.seed} {name} leases"))  # noqa: S311 - repeatable
-        return _FarLeases(leases, self._simulation, process, chance)
+            leases = skewed(leases, self._balancer(f"{machine.name}, leases"))
+        leases = machine.links.to_leases(leases)
+        if self._scenario.interleaved:
+            key = f"{machine.name}, leases"
+            seed = f"{self._simulation.seed} {machine.name} leases"
+            chance = self._chances.setdefault(key, Random(seed))  # noqa: S311 - repeatable
+            leases = _far_leases(leases, self._simulation, process, chance)
+        return cast("LeaseStore", leases)
 
     def _balancer(self, name: str) -> Balancer:
         """Return what picks the API server for each answer to one agent, by a chance of its own."""
@@ -367,7 +404,7 @@ class Crew:
         chance = self._chances.setdefault(key, Random(f"{seed} {key}"))  # noqa: S311 - repeatable
         return Balancer(self._scenario.clocks, self._simulation.timeline, chance)
 
-    def _beside(self, process: Process) -> Beside:
+    def _beside(self, machine: AgentMachine, process: Process) -> Beside:
         simulation = self._simulation
         companion = Companion(process, simulation.clock)
 
@@ -380,58 +417,46 @@ class Crew:
 
             simulation.clock.spawn(go_on)
 
-        return Beside(
-            simulation.asker_of(companion, None), again, partial(simulation.clock.utc, "microseconds")
-        )
+        asker = InlineAsker(simulation.clock, machine.links.delay_s, companion)
+        return Beside(asker, again, machine.own.wall_micros)
 
 
-def _by_name(
-    hypervisors: Mapping[str, Hypervisor], knows: Collection[str], calls: Mapping[str, str]
-) -> dict[str, Hypervisor]:
-    """Return the endpoints that somebody knows, by the names that they have there."""
-    own = {name: hypervisors[name] for name in knows if name not in calls}
-    renamed = {calls[name]: Renamed(hypervisors[name], calls[name]) for name in knows if name in calls}
-    return own | cast("dict[str, Hypervisor]", renamed)
+def _by_name(hypervisors: Mapping[str, Hypervisor], calls: Mapping[str, str]) -> dict[str, Hypervisor]:
+    """Return the endpoints that an agent knows, by the names that they have in its configuration."""
+    return {
+        calls.get(name, name): cast("Hypervisor", Renamed(port, calls[name])) if name in calls else port
+        for name, port in hypervisors.items()
+    }
 
 
-class _FarLeases:
-    """The Leases: a request takes effect after a while, its answer comes later, and meanwhile all goes on."""
+def _far_leases(leases: object, simulation: Simulation, process: Process, chance: Random) -> Around:
+    """Return the Leases: a request takes effect after a while, and its answer comes later."""
+    clock = simulation.clock
 
-    def __init__(self, leases: LeaseStore, simulation: Simulation, process: Process, chance: Random) -> None:
-        self._leases, self._clock = leases, simulation.clock
-        self._process, self._chance = process, chance
-
-    def read_lease(self, name: str) -> LeaseRecord:
-        return self._call(lambda: self._leases.read_lease(name))
-
-    def write_lease(self, record: LeaseRecord) -> LeaseRecord:
-        return self._call(lambda: self._leases.write_lease(record))
-
-    def _call(self, call: Callable[[], LeaseRecord]) -> LeaseRecord:
-        self._process.follow()
-        self._clock.advance(self._chance.uniform(0.0, ON_THE_WAY_S))
-        try:
-            return call()
-        finally:
-            self._clock.advance(self._chance.uniform(0.0, ON_THE_WAY_S))
-            self._process.follow()
-
-
-class _FarAway:
-    """The cluster's port: what changes something is on its way for a while, whatever was asked before."""
-
-    def __init__(self, cluster: object, simulation: Simulation, process: Process, chance: Random) -> None:
-        self._cluster, self._clock = cluster, simulation.clock
-        self._process, self._chance = process, chance
-
-    def __getattr__(self, name: str) -> object:
-        call = getattr(self._cluster, name)
-        if name not in WRITES:
-            return call
-
+    def through(_name: str, call: Call) -> Call:
         def send(*args: object, **options: object) -> object:
-            self._process.step()
-            self._clock.advance(self._chance.uniform(0.0, ON_THE_WAY_S))
-            return call(*args, **options)
+            process.follow()
+            clock.advance(chance.uniform(0.0, ON_THE_WAY_S))
+            try:
+                return call(*args, **options)
+            finally:
+                clock.advance(chance.uniform(0.0, ON_THE_WAY_S))
+                process.follow()
 
         return send
+
+    return Around(leases, through)
+
+
+def _far_away(cluster: object, simulation: Simulation, process: Process, chance: Random) -> Around:
+    """Return the cluster's port: what changes something is on its way for a while."""
+
+    def through(name: str, call: Call) -> Call:
+        def send(*args: object, **options: object) -> object:
+            process.step()
+            simulation.clock.advance(chance.uniform(0.0, ON_THE_WAY_S))
+            return call(*args, **options)
+
+        return send if name in WRITES else call
+
+    return Around(cluster, through)

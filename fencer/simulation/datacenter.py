@@ -15,8 +15,14 @@ world is ReadWriteOnce.
 - A **revenant** is a guest whose memory was gone and was brought back by hand, from a snapshot with RAM. It
   writes like any other, and its double writers are counted; but whoever gave its volumes away before had all
   the proof there is, so they are no breach of the promise.
+- The same goes for memory that is **outdated**: another tool booted its disk at another place, while it lay
+  in a file, or in a process whose configuration was moved away. No hypervisor lists it any more.
 - **Two machines of one node** are told to run the same pods: their double writers are counted, and are
   nobody's breach.
+
+**Two running copies** are two VMs that boot from one disk and run at once: a VM and another definition of it
+(`Guest.disk`). Both write to that disk, which ruins it. They are counted; `fencer.simulation.truth` judges
+whether fencer started one of them.
 """
 
 from __future__ import annotations
@@ -27,7 +33,7 @@ from uuid import UUID
 
 from fencer.core.model import PowerState
 from fencer.simulation.clock import VirtualClock
-from fencer.simulation.guests import Guest, Passage
+from fencer.simulation.guests import NO_ENDPOINT, Guest, Passage
 from fencer.simulation.timeline import Timeline
 
 SHUTDOWN_S = 8.0
@@ -65,6 +71,8 @@ class Datacenter:
         self.cut_hosts: set[str] = set()
         self.double_writers = 0
         self.resumable_hazards = 0
+        self.running_copies = 0
+        """So many times a VM began to run while another one ran from the same disk."""
         self.on_power: list[Callable[[Guest], None]] = []
         self.timeline = timeline
         self._strict = strict
@@ -91,12 +99,20 @@ class Datacenter:
         self.guests[name] = guest
         return guest
 
-    def copy_guest(self, guest: Guest, endpoint: str = "") -> Guest:
+    def add_bystander(self, name: str, *, endpoint: str, host: str) -> Guest:
+        """Add a running VM that is no node's: fencer has nothing to do with it."""
+        uuid, boot_id = self.new_uuid(), self.new_uuid()
+        guest = Guest(name, uuid, endpoint, host, boot_id=boot_id, on_mounts=self._touch)
+        self.guests[name] = guest
+        return guest
+
+    def copy_guest(self, guest: Guest, endpoint: str = "", *, own_disk: bool = True) -> Guest:
         """Add a copy that is off, with the same UUID and no network: no kubelet of it is ever heard.
 
         Args:
             guest: The guest.
             endpoint: Where; empty: at its own.
+            own_disk: Its disk was copied, too; otherwise only its definition.
         """
         name = f"{guest.name}-copy"
         copy = Guest(
@@ -107,10 +123,39 @@ class Datacenter:
             power=PowerState.STOPPED,
             why="never started",
             nic_up=False,
+            disk="" if own_disk else guest.disk,
             on_mounts=self._touch,
         )
         self.guests[name] = copy
         return copy
+
+    def define_elsewhere(self, guest: Guest, endpoint: str, host: str) -> Guest:
+        """Define a VM once more, at another place: the same disk and UUID, and the same node once it boots.
+
+        Source: `pcs resource create VirtualDomain` on shared storage, `virsh dumpxml` and `virsh define`.
+        """
+        name = f"{guest.name}@{host if endpoint == guest.endpoint else endpoint}"
+        while name in self.guests:
+            name += "'"
+        copy = Guest(
+            name,
+            guest.uuid,
+            endpoint,
+            host,
+            node=guest.node,
+            power=PowerState.STOPPED,
+            why="never started",
+            label=guest.label or guest.name,
+            starts=0,
+            disk=guest.disk,
+            on_mounts=self._touch,
+        )
+        self.guests[name] = copy
+        return copy
+
+    def copies_of(self, guest: Guest) -> list[Guest]:
+        """Return the other VMs that boot from the same disk."""
+        return [one for one in self.guests.values() if one.disk == guest.disk and one is not guest]
 
     def leave_behind(self, guest: Guest, told: Passage | None) -> Guest:
         """Leave a guest's definition where it was, as it moves to another endpoint, and what is told of it.
@@ -129,6 +174,7 @@ class Datacenter:
             starts=guest.starts,
             nic_up=False,
             passage=told,
+            disk=guest.disk,
             on_mounts=self._touch,
         )
         self.guests[left.name] = left
@@ -193,6 +239,8 @@ class Datacenter:
         guest.recovered = guest.forgotten = False
         if guest.cold:
             guest.boot_id = self.new_uuid()
+            self._outdate_copies(guest)
+        guest.revenant = guest.revenant or guest.outdated
         return self.become(guest, PowerState.RUNNING, "booted" if guest.cold else "restored")
 
     def reboot(self, guest: Guest) -> bool:
@@ -300,20 +348,38 @@ class Datacenter:
 
     def become(self, guest: Guest, power: PowerState, why: str, passage: Passage | None = None) -> bool:
         """Change a guest's power, and tell the listeners. Always true. For this room's own use."""
+        began = power is PowerState.RUNNING and not guest.writes
         guest.power, guest.why, guest.passage = power, why, passage
         self._touch()
+        if began:
+            self._count_copies(guest)
         for call in self.on_power:
             call(guest)
         return True
 
+    def _outdate_copies(self, guest: Guest) -> None:
+        """Take note that the disk is booted, of memory of its copies that no hypervisor lists."""
+        for copy in self.copies_of(guest):
+            filed = copy.power is PowerState.SAVED and copy.to_file
+            if filed or (copy.endpoint == NO_ENDPOINT and copy.power in ALIVE):
+                copy.outdated = True
+
+    def _count_copies(self, guest: Guest) -> None:
+        """Count, and tell, that a VM begins to run beside another one that runs from its disk."""
+        beside = [one.name for one in self.copies_of(guest) if one.writes]
+        if beside:
+            self.running_copies += 1
+            text = f"{guest.name} runs from the same disk as {' and '.join(beside)}"
+            self.timeline.tell("world", guest.node or None, "running-copies", text)
+
     def _forget_memory(self, guest: Guest) -> None:
         guest.mounts.clear()
-        guest.io_error = guest.panicked = guest.revenant = False
+        guest.io_error = guest.panicked = guest.revenant = guest.outdated = False
 
     def _touch(self) -> None:
         self._touched = True
 
 
 def _not_by_an_agent(guests: list[Guest]) -> bool:
-    """Whether a volume is shared only by memory that was brought back, or by two machines of one node."""
-    return len({guest.node for guest in guests if not guest.revenant}) <= 1
+    """Whether a volume is shared only by old memory, or by two machines of one node."""
+    return len({guest.node for guest in guests if not (guest.revenant or guest.outdated)}) <= 1

@@ -8,9 +8,14 @@ from random import Random
 
 from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import Fault, What
+from fencer.simulation.incidents import FOR_SURE
 
 GIVES_AWAY_S = 35.0
 """A kubelet that is heard for so long gives a lie away, where answers are quick: it renews every 10 s."""
+
+RENEW_S = 10.0
+RENEWALS = 2.5
+"""So many renewals that time is for."""
 
 CALLS_A_LOOK = 6
 """How many answers a close look, and the pass, wait for, for each node that has to be looked at."""
@@ -126,13 +131,19 @@ def many_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s: 
     others = [name for name in shape.nodes if name != victim]
     count = chance.randint(1, len(others))
     victims = [victim, *chance.sample(others, count)]
-    what = chance.choice((What.CRASH, What.CRASH, What.POWER_OFF, What.PAUSE))
+    what = chance.choice((What.CRASH, What.CRASH, What.POWER_OFF, What.PAUSE, What.IO_ERROR))
     deaths = [Fault(began_s + chance.uniform(0.0, 3.0), what, name, death=name == victim) for name in victims]
-    ups = (What.RESUME, What.START) if what is What.PAUSE else (What.START,)
+    ups = (What.START,) if what in FOR_SURE else (What.RESUME, What.START)
     back = [Fault(back_s + chance.uniform(0.0, 60.0), up, name) for name in victims for up in ups]
     return [*deaths, *back]
 
 
-def gives_away_s(shape: Shape) -> float:
-    """Return how long a kubelet has to be heard until each agent has looked thrice, however slow it is."""
-    return GIVES_AWAY_S + 3 * CALLS_A_LOOK * shape.call_s * len((*shape.nodes, *shape.spare))
+def gives_away_s(shape: Shape, renew_s: float = RENEW_S) -> float:
+    """Return how long a kubelet has to be heard until each agent has looked thrice, however slow it is.
+
+    Args:
+        shape: How slow answers are.
+        renew_s: How often the kubelet renews its lease.
+    """
+    renewals_s = GIVES_AWAY_S + RENEWALS * (renew_s - RENEW_S)
+    return renewals_s + 3 * CALLS_A_LOOK * shape.call_s * len((*shape.nodes, *shape.spare))

@@ -73,6 +73,10 @@ class SimulatedState:
             raise StateError("the disk under it hangs")
         self._kept = kept
 
+    def put_back(self, kept: Kept) -> None:
+        """Have an earlier file lie there again."""
+        self._kept = kept
+
 
 class ReadState(SimulatedState):
     """What a command has of it: it reads, and writes nothing.

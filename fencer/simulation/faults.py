@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from fencer.core.annotations import EXCLUDE, PAUSE
-from fencer.core.identity import swapped
+from fencer.core.identity import MEANINGLESS, swapped
 from fencer.core.model import PowerState
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.hosts import WitnessTrouble, recover
 from fencer.simulation.hypervisor import SimulatedHypervisor
+from fencer.simulation.kubelet import Kubelet
 from fencer.simulation.passages import back_up, migrate, move_cold, move_out
 from fencer.simulation.pauser import WHY, hold
 from fencer.simulation.timeline import Actor
@@ -33,6 +35,10 @@ LOCKED = Passage(PowerState.STOPPED, "stopped, lock: migrate")
 """What Proxmox tells of one that was moved to another cluster."""
 UNLOCKED = Passage(PowerState.UNKNOWN, "stopped; the last task here is a qmigrate that ended well", away=True)
 """What is told of the same once somebody has unlocked it: the task log is all that is left of the move."""
+
+
+NO_UUIDS = ("", "none", "\x00", *sorted(MEANINGLESS))
+"""What machines without a UUID report."""
 
 
 class What(StrEnum):
@@ -61,6 +67,14 @@ class What(StrEnum):
     MOVE_COLD = "move_cold"
     UNLOCK = "unlock"
     CLONE = "clone"
+    COPY_DEFINITION = "copy_definition"
+    """Its disk is not copied: whatever starts the copy lets two VMs run from it."""
+    STARTED_ELSEWHERE = "started_elsewhere"
+    """Another tool, like Pacemaker, boots it at another endpoint, whatever became of it where it was."""
+    STARTED_ABROAD = "started_abroad"
+    """The same at an endpoint that fencer does not know."""
+    STARTED_ON_OTHER_HOST = "started_on_other_host"
+    """The same on another host of its endpoint: its configuration was moved there."""
     BACK_UP = "back_up"
     RESTORE_BACKUP = "restore_backup"
     HA_RECOVER = "ha_recover"
@@ -73,12 +87,29 @@ class What(StrEnum):
     DELETE_NODE = "delete_node"
     REPLACE = "replace"
     LIE_UUID = "lie_uuid"
+    JOIN_WITH_UUID = "join_with_uuid"
+    """A new Node joins that reports the UUID of its VM, and is no VM of any hypervisor: JOINER-NAME."""
+    JOIN_WITH_SWAPPED_UUID = "join_with_swapped_uuid"
+    """The same with its bytes in the other order."""
+    JOIN_WITHOUT_UUID = "join_without_uuid"
+    """The same with none, or with what is none."""
+    JOIN_UNDER_NAME = "join_under_name"
+    """The same under its name, with the UUID of the next node's VM."""
     FORGE_MARK = "forge_mark"
     HOSTILE_NOTES = "hostile_notes"
     TAINT_BY_HAND = "taint_by_hand"
+    UNTAINT_BY_HAND = "untaint_by_hand"
     CORDON_BY_HAND = "cordon_by_hand"
     UNCORDON_BY_HAND = "uncordon_by_hand"
     FORCE_DELETE_PODS = "force_delete_pods"
+    FORCE_DELETE_BLINDLY = "force_delete_blindly"
+    """The same without a look whether the VM is off."""
+    POD_BY_HAND = "pod_by_hand"
+    """A person makes a pod that names the node, whether it is fenced or not."""
+    ATTACH_BY_HAND = "attach_by_hand"
+    """A person makes a VolumeAttachment for the node, of a volume that no pod uses …"""
+    DETACH_BY_HAND = "detach_by_hand"
+    """… and deletes it."""
     # a host (target: its name)
     HOST_OFF = "host_off"
     HOST_ON = "host_on"
@@ -124,13 +155,35 @@ class What(StrEnum):
     API_LAGS = "api_lags"
     API_CAUGHT_UP = "api_caught_up"
     WATCH_SWALLOWED = "watch_swallowed"
-    # fencer itself (target of the next four: which of its agents, like fencer-1)
+    # fencer itself (target of the next five: which of its agents, like fencer-1)
     AGENT_FROZEN = "agent_frozen"
     AGENT_KILLED = "agent_killed"
     AGENT_ARMED = "agent_armed"
     """Until then it only observes; then its configuration says `mode: armed`, and it is reloaded."""
+    AGENT_RELOADED = "agent_reloaded"
+    """Its configuration is changed, and it is reloaded."""
     DISK_HANGS = "disk_hangs"
     """The disk under its journal, for a while."""
+    AGENT_RESTARTED = "agent_restarted"
+    """Stopped as a package upgrade stops it: between two passes, and it gives its Leases back."""
+    AGENT_PAUSED = "agent_paused"
+    """The VM that it runs in is paused, and its clocks with it; later NTP corrects the wall clock."""
+    AGENT_SNAPSHOT = "agent_snapshot"
+    """A snapshot of that VM, with its memory and its disk …"""
+    AGENT_REVERTED = "agent_reverted"
+    """… and it is reverted to that: its monotonic clock goes on from there; NTP corrects the wall clock."""
+    AGENT_RESTORED = "agent_restored"
+    """Only its disk is put back, as it was at the snapshot, and a fresh process begins."""
+    # the way of one agent to an endpoint, or to the API server (target: which agent)
+    LINK_CUT = "link_cut"
+    LINK_HANGS = "link_hangs"
+    LINK_SLOW = "link_slow"
+    LINK_DENIED = "link_denied"
+    LINK_STALE = "link_stale"
+    """What it sweeps is old; only of an endpoint."""
+    LINK_DEAF = "link_deaf"
+    """Whatever it sends arrives, and no answer does."""
+    LINK_BACK = "link_back"
     FREEZE = "freeze"
     TYPED = "typed"
     """A person types a command of fencer, about the node of its target: see `fencer.simulation.typist`."""
@@ -140,7 +193,17 @@ class What(StrEnum):
     """The same by `kill -9`, or with the machine on which it runs."""
 
 
-OF_AGENTS = frozenset({What.AGENT_FROZEN, What.AGENT_KILLED, What.AGENT_ARMED, What.DISK_HANGS})
+OF_LINKS = frozenset(
+    {
+        *(What.LINK_CUT, What.LINK_HANGS, What.LINK_SLOW, What.LINK_DENIED, What.LINK_STALE, What.LINK_DEAF),
+        What.LINK_BACK,
+    }
+)
+"""What happens to the way of one agent: see `fencer.simulation.links`."""
+OF_AGENTS = OF_LINKS | {
+    *(What.AGENT_FROZEN, What.AGENT_KILLED, What.AGENT_ARMED, What.DISK_HANGS, What.AGENT_RESTARTED),
+    *(What.AGENT_RELOADED, What.AGENT_PAUSED, What.AGENT_SNAPSHOT, What.AGENT_REVERTED, What.AGENT_RESTORED),
+}
 """What happens to agents, of which the rest of the world knows nothing: see `fencer.simulation.crew`."""
 
 OF_COMMANDS = frozenset({What.TYPED, What.INTERRUPTED, What.COMMAND_KILLED})
@@ -176,6 +239,8 @@ class Fault:
         for_s: Of an agent: how long it stands still, or until it is started again.
         steps: Of an agent: after so many further steps of its calls, so that it is in the midst of something.
         words: Of a command: what is typed after ``fencer``.
+        sets: Of a reload: keys and values of the agent's policy, where it differs now from the scenario's.
+        endpoint: Of the way of an agent: where it leads; empty: to the API server.
     """
 
     at_s: float
@@ -187,11 +252,15 @@ class Fault:
     for_s: float = 0.0
     steps: int = 0
     words: str = ""
+    sets: tuple[tuple[str, Any], ...] = ()
+    endpoint: str = ""
 
     @property
     def told(self) -> str:
         """Say it in a sentence."""
         plain = f"{self.target} {self.what.value.replace('_', ' ')}".strip()
+        if self.what in OF_LINKS:
+            plain = f"{plain}: its way to {self.endpoint or 'the API server'}"
         return self.text or (f"types: fencer {self.words}" if self.words else plain)
 
 
@@ -250,6 +319,20 @@ def _other_endpoint(simulation: Simulation, guest: Guest) -> str:
     return next(name for name in (*shape.foreign, *shape.further, shape.endpoint) if name != guest.endpoint)
 
 
+def _of_kubelet(simulation: Simulation, guest: Guest, what: Callable[[Kubelet], object]) -> None:
+    """Do something to a VM's kubelet, if it has one."""
+    kubelet = simulation.kubelet_of(guest)
+    if kubelet is not None:
+        what(kubelet)
+
+
+def _start_elsewhere(simulation: Simulation, guest: Guest, endpoints: Sequence[str]) -> bool:
+    """Let another tool start a VM at the first of these endpoints that is not its own, if there is one."""
+    there = next((name for name in endpoints if name != guest.endpoint), None)
+    host = simulation.shape.hosts[0] if there == simulation.shape.endpoint else f"{there}1"
+    return there is not None and simulation.start_elsewhere(guest, there, host)
+
+
 def _force_delete_pods(all_: Simulation, guest: Guest) -> None:
     """An administrator force-deletes the pods of a node, after a look whether its VM is off."""
     if guest.power in {PowerState.STOPPED, PowerState.ABSENT}:
@@ -258,11 +341,20 @@ def _force_delete_pods(all_: Simulation, guest: Guest) -> None:
 
 def _lie_uuid(simulation: Simulation, guest: Guest) -> None:
     """Let a kubelet report the byte-swapped UUID of the first other node's guest."""
-    other = next(node.guest for name, node in simulation.nodes.items() if name != guest.node)
     node = simulation.api.nodes.get(guest.node)
     if node is not None:
-        node.system_uuid = swapped(other.uuid)
+        node.system_uuid = swapped(_next_uuid(simulation, guest))
         simulation.api.changed(node)
+
+
+def joiner_of(guest: str) -> str:
+    """Name the machine that joins because of a fault of this target."""
+    return f"joiner-{guest}"
+
+
+def _next_uuid(simulation: Simulation, guest: Guest) -> str:
+    """Return the UUID of the first other node's VM."""
+    return next(one.guest.uuid for name, one in simulation.nodes.items() if name != guest.node)
 
 
 TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
@@ -287,22 +379,45 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.MOVE_COLD: _move_cold,
     What.UNLOCK: lambda _, guest: setattr(guest, "passage", UNLOCKED),
     What.CLONE: lambda all_, guest: all_.world.copy_guest(guest, all_.shape.endpoint),
+    What.COPY_DEFINITION: lambda all_, guest: all_.world.copy_guest(
+        guest, all_.shape.endpoint, own_disk=False
+    ),
+    What.STARTED_ELSEWHERE: lambda all_, guest: _start_elsewhere(
+        all_, guest, (*all_.shape.further, all_.shape.endpoint)
+    ),
+    What.STARTED_ABROAD: lambda all_, guest: _start_elsewhere(all_, guest, all_.shape.foreign),
+    What.STARTED_ON_OTHER_HOST: lambda all_, guest: all_.start_elsewhere(
+        guest, guest.endpoint, _elsewhere(all_, guest)
+    ),
     What.BACK_UP: lambda all_, guest: back_up(all_.world, guest),
     What.RESTORE_BACKUP: lambda all_, guest: all_.world.restore_backup(guest),
     What.HA_RECOVER: lambda all_, guest: recover(all_.world, guest, _elsewhere(all_, guest)),
     What.NIC_OFF: lambda _, guest: setattr(guest, "nic_up", False),
     What.NIC_ON: lambda _, guest: setattr(guest, "nic_up", True),
-    What.KUBELET_STOP: lambda all_, guest: all_.nodes[guest.name].kubelet.stop(),
-    What.KUBELET_START: lambda all_, guest: all_.nodes[guest.name].kubelet.start(),
+    What.KUBELET_STOP: lambda all_, guest: _of_kubelet(all_, guest, Kubelet.stop),
+    What.KUBELET_START: lambda all_, guest: _of_kubelet(all_, guest, Kubelet.start),
     What.DELETE_NODE: lambda all_, guest: all_.api.delete_node(guest.node),
     What.REPLACE: lambda all_, guest: all_.replace(guest.node),
     What.LIE_UUID: _lie_uuid,
+    What.JOIN_WITH_UUID: lambda all_, guest: all_.join(joiner_of(guest.name), guest.uuid),
+    What.JOIN_WITH_SWAPPED_UUID: lambda all_, guest: all_.join(joiner_of(guest.name), swapped(guest.uuid)),
+    What.JOIN_WITHOUT_UUID: lambda all_, guest: all_.join(
+        joiner_of(guest.name), all_.world.random.choice(NO_UUIDS)
+    ),
+    What.JOIN_UNDER_NAME: lambda all_, guest: all_.join(
+        joiner_of(guest.name), _next_uuid(all_, guest), guest.node
+    ),
     What.FORGE_MARK: lambda all_, guest: all_.cluster.forge_mark(guest.node, guest.ref),
     What.HOSTILE_NOTES: lambda all_, guest: all_.cluster.write_hostile_notes(guest.node),
     What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),
+    What.UNTAINT_BY_HAND: lambda all_, guest: all_.cluster.untaint_by_hand(guest.node),
     What.CORDON_BY_HAND: lambda all_, guest: all_.cluster.cordon_by_hand(guest.node),
     What.UNCORDON_BY_HAND: lambda all_, guest: all_.cluster.uncordon_by_hand(guest.node),
     What.FORCE_DELETE_PODS: _force_delete_pods,
+    What.FORCE_DELETE_BLINDLY: lambda all_, guest: all_.cluster.force_delete_pods(guest.node),
+    What.POD_BY_HAND: lambda all_, guest: all_.cluster.make_pod(guest.node),
+    What.ATTACH_BY_HAND: lambda all_, guest: all_.cluster.attach_by_hand(guest.node),
+    What.DETACH_BY_HAND: lambda all_, guest: all_.cluster.detach_by_hand(guest.node),
     What.NODE_PAUSED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, WHY),
     What.NODE_RESUMED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, None),
     What.NODE_EXCLUDED: lambda all_, guest: hold(all_.api, guest.node, EXCLUDE, "true"),

@@ -12,6 +12,10 @@ def _nothing() -> None:
     """Stand-in until a world takes the guest in."""
 
 
+NO_ENDPOINT = "no endpoint"
+"""Where a process is whose configuration was moved to another host: no hypervisor lists it any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """What a hypervisor says of a guest that is on its way from one state or host to another.
@@ -66,6 +70,8 @@ class Guest:
         label: What its endpoint calls it by; empty: its name.
         to_file: Its memory was saved to a file that its hypervisor knows nothing of once it has restarted.
         forgotten: Its hypervisor has restarted, and has forgotten how it came to be off.
+        outdated: Its disk was booted elsewhere, while no hypervisor listed it or the file with its memory.
+        disk: What it boots from; a copy of its definition has the same. Empty: one of its own.
     """
 
     name: str
@@ -91,8 +97,14 @@ class Guest:
     label: str = ""
     to_file: bool = False
     forgotten: bool = False
+    outdated: bool = False
+    disk: str = ""
     mounts: set[str] = field(default_factory=set)
     on_mounts: Callable[[], None] = _nothing
+
+    def __post_init__(self) -> None:
+        """Give it a disk of its own, unless it shares one."""
+        self.disk = self.disk or self.name
 
     @property
     def ref(self) -> GuestRef:

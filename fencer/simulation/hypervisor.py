@@ -163,7 +163,11 @@ class SimulatedHypervisor:
 
     def freeze_sweeps(self) -> None:
         """From now on sweeps repeat what is true now, and admit that it may be old."""
-        self.trouble.stale = tuple(
+        self.trouble.stale = self.cached()
+
+    def cached(self) -> tuple[Evidence, ...]:
+        """Return a sweep of now that is to be repeated later, and admits that it may be old."""
+        return tuple(
             self._evidence(guest, "cached sweep", conclusive=False)
             for guest in self._guests()
             if guest.power is not PowerState.ABSENT

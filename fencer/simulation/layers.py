@@ -25,8 +25,6 @@ SKEWED_S = (0.0, 2.0, 30.0, 120.0, 300.0, 590.0)
 what answers take (docs/design.md, E26)."""
 FIRST_MINUTE_S = 47.0
 """So long after a story has begun the API server's clock shows a whole minute: windows count in minutes."""
-STEPS = 120
-"""An agent meets its fate after at most so many steps: several passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,28 +134,6 @@ def health_check(chance: Random, world: Scenario) -> Scenario:
     return replace(world, health_check=check)
 
 
-# --- what befalls agents
-
-
-def fates(chance: Random, world: Scenario) -> Scenario:
-    """Agents stand still or are killed, around the time in which they have most to do."""
-    drawn = []
-    for _ in range(chance.choice((1, 1, 2, 3))):
-        what = chance.choice((What.AGENT_FROZEN, What.AGENT_KILLED))
-        name = f"fencer-{chance.randint(1, len(world.watchers))}"
-        for_s = chance.choice((0.5, 3.0, 15.0, 60.0)) * chance.uniform(0.5, 1.5)
-        at_s = began_s(world) + chance.uniform(-10.0, 200.0)
-        drawn.append(Fault(at_s, what, name, for_s=for_s, steps=chance.randint(0, STEPS)))
-    return and_then(world, *drawn)
-
-
-def slow_disk(chance: Random, world: Scenario) -> Scenario:
-    """The disk under an agent's journal and state hangs for a while."""
-    at_s = max(0.0, began_s(world) + chance.uniform(-10.0, 120.0))
-    text, for_s = "the disk under its journal hangs", chance.choice((0.5, 15.0, 300.0))
-    return and_then(world, Fault(at_s, What.DISK_HANGS, "fencer-1", text, for_s=for_s))
-
-
 # --- what people do
 
 
@@ -197,6 +173,15 @@ def forced(chance: Random, world: Scenario) -> Scenario:
     return and_then(world, *cordon, Fault(at_s + 1.0, What.FORCE_DELETE_PODS, death.target))
 
 
+def untainted(chance: Random, world: Scenario) -> Scenario:
+    """An administrator takes the out-of-service taint off by hand: once the node is back, or too early."""
+    death = death_of(world)
+    if death is None:
+        return world
+    at_s = death.at_s + chance.choice((60.0, 90.0, 180.0, 300.0)) * chance.uniform(0.8, 1.3)
+    return and_then(world, Fault(at_s, What.UNTAINT_BY_HAND, death.target))
+
+
 def cordoned_since(chance: Random, world: Scenario) -> Scenario:
     """While a returned Node settles, an agent is killed, or somebody cordons or uncordons it."""
     starts = (fault for fault in world.script if fault.what is What.START)
@@ -220,9 +205,8 @@ LAYERS = (
     Layer(staying, 0.3),
     Layer(skewed_clocks, 0.25),
     Layer(health_check, 0.25),
-    Layer(fates, 0.5, blinds=True),
-    Layer(slow_disk, 0.1),
     Layer(held, 0.4),
     Layer(forced, 0.15),
+    Layer(untainted, 0.06),
     Layer(cordoned_since, 0.15, blinds=True),
 )

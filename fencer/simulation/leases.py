@@ -53,6 +53,11 @@ class SimulatedLeases:
             found, holder=holder, transitions=transitions, given_back=False, version=self._next()
         )
 
+    def holder_of(self, name: str) -> str:
+        """Return who really holds a Lease, whether or not the API answers; empty: nobody."""
+        found = self._leases.get(name)
+        return "" if found is None else found.holder
+
     def read_lease(self, name: str) -> LeaseRecord:
         """See `fencer.ports.LeaseStore.read_lease`."""
         return self._told(self._found(name))

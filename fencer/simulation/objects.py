@@ -129,6 +129,7 @@ class ApiAttachment:
     Attributes:
         unwanted_s: Since when no living pod on the node needs it; None: needed.
         terminating: Being detached.
+        by_hand: A person made it: the attach/detach controller does not know it, and leaves it alone.
     """
 
     name: str
@@ -138,6 +139,7 @@ class ApiAttachment:
     version: int = 0
     attached: bool = False
     terminating: bool = False
+    by_hand: bool = False
     unwanted_s: float | None = None
 
 

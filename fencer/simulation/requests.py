@@ -54,6 +54,10 @@ class SimulatedRequests:
         """Return what is asked about a node; None: nothing."""
         return next((one for one in self._requests.values() if one.node == node), None)
 
+    def all(self) -> tuple[Request, ...]:
+        """Return every request that is there."""
+        return tuple(self._requests.values())
+
     def make(self, node: str, strategy: Strategy, by: str) -> Request:
         """Ask for a node."""
         uid = self._api.new_uid()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Any
 
-from fencer.core.election import LeaseRecord
 from fencer.core.times import parse_utc, write_utc
-from fencer.ports import LeaseStore
+from fencer.simulation.around import Around, Call
 from fencer.simulation.scenario import ServerClock
 from fencer.simulation.timeline import Timeline
 
@@ -33,39 +31,15 @@ class Balancer:
         return write_utc(parse_utc(utc) + timedelta(seconds=ahead_s)) if utc else ""
 
 
-class SkewedCluster:
-    """The cluster's port: each answer that has a time has that of one server."""
+def skewed(port: object, balancer: Balancer) -> Around:
+    """Return a port of the cluster: each answer that has a time has that of one server."""
 
-    def __init__(self, cluster: object, balancer: Balancer) -> None:
-        self._cluster, self._balancer = cluster, balancer
-
-    def __getattr__(self, name: str) -> object:
-        """Return what the port has; of a method, one that answers so."""
-        found = getattr(self._cluster, name)
-        return self._skewed(found) if callable(found) else found
-
-    def _skewed(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def skewed(*args: object, **options: object) -> Any:
+    def through(_name: str, call: Call) -> Call:
+        def asked(*args: object, **options: object) -> Any:
             answer = call(*args, **options)
             utc = getattr(answer, "utc", None)
-            return answer if utc is None else replace(answer, utc=self._balancer.shown(utc))
+            return answer if utc is None else replace(answer, utc=balancer.shown(utc))
 
-        return skewed
+        return asked
 
-
-class SkewedLeases:
-    """The Leases: as `SkewedCluster`."""
-
-    def __init__(self, leases: LeaseStore, balancer: Balancer) -> None:
-        self._leases, self._balancer = leases, balancer
-
-    def read_lease(self, name: str) -> LeaseRecord:
-        """See `fencer.ports.LeaseStore.read_lease`."""
-        return self._skewed(self._leases.read_lease(name))
-
-    def write_lease(self, record: LeaseRecord) -> LeaseRecord:
-        """See `fencer.ports.LeaseStore.write_lease`."""
-        return self._skewed(self._leases.write_lease(record))
-
-    def _skewed(self, record: LeaseRecord) -> LeaseRecord:
-        return replace(record, utc=self._balancer.shown(record.utc))
+    return Around(port, through)

@@ -17,6 +17,7 @@ from fencer.simulation.faults import OF_AGENTS, OF_COMMANDS, Fault, What, apply
 from fencer.simulation.objects import ApiBudget, ApiNode, ApiObject
 from fencer.simulation.reporter import StageReporter
 from fencer.simulation.requests import NodeHealthChecks
+from fencer.simulation.restarts import Restarter
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.summary import CommandSummary, IncidentSummary, Summary
 from fencer.simulation.tally import Incident, Tally
@@ -46,7 +47,13 @@ class Stage:
         self.scenario = scenario
         self.alone = agent is None
         self.simulation = Simulation(
-            scenario.shape, scenario.workloads(), seed=seed, strict=strict, kubelets=scenario.kubelets
+            scenario.shape,
+            scenario.workloads(),
+            seed=seed,
+            strict=strict,
+            timing=scenario.controllers,
+            kubelets=scenario.kubelets,
+            kubelets_of=scenario.kubelets_of,
         )
         self.simulation.warm_up()
         self.tally = Tally(self.simulation)
@@ -58,6 +65,8 @@ class Stage:
         if scenario.health_check is not None:
             api, requests = self.simulation.api, self.simulation.requests
             NodeHealthChecks(api, requests, scenario.health_check, self.simulation.timeline)
+        for restarts in scenario.restarts:
+            Restarter(self.simulation.world, restarts)
         self._seed = seed
         for hypervisor in self.simulation.hypervisors.values():
             hypervisor.subscribe(self.simulation.clock.wake)

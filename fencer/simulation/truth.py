@@ -8,33 +8,62 @@ fence is on its way has lost nothing: what ran in it has ended, until its kubele
 nobody could know of memory that is brought back, from a snapshot, since its agent last looked at that guest
 live, a moment ago: that is counted as *overtaken*, and its writers as those of any revenant.
 So is a guest that boots again, and starts what was to run on its node before anybody hears of it.
+
+Memory that is *outdated* counts as no node's: see `fencer.simulation.datacenter`. Nor does a VM that another
+tool has started at an endpoint that the agent does not know, until its kubelet was alive for long enough.
+
+*Two running copies* of one disk are a breach if fencer starts one of them (an agent, or a command) and could
+see the other. If another tool starts it, they are counted, and are no breach.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import cast
 
 from fencer.core import pause
 from fencer.core.annotations import PAUSE
 from fencer.core.maintenance import window_for
-from fencer.core.model import OUT_OF_SERVICE, Evidence, GuestRef, PodView, PowerState, Taint
-from fencer.core.policy import PausedGuest, Policy, ResumedGuest, UnresponsiveGuest
+from fencer.core.model import (
+    OUT_OF_SERVICE,
+    Evidence,
+    FenceMark,
+    GuestRef,
+    NodeView,
+    PodView,
+    PowerState,
+    Taint,
+)
+from fencer.core.policy import (
+    AfterStop,
+    Mode,
+    PausedGuest,
+    Policy,
+    Remediation,
+    ResumedGuest,
+    SavedGuest,
+    UnresponsiveGuest,
+)
 from fencer.core.requests import Progress, Request, Strategy
-from fencer.core.times import Moment
+from fencer.core.times import Moment, parse_utc
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
+from fencer.simulation.boots import Boots
 from fencer.simulation.commanded import Commanded
 from fencer.simulation.commands import Typed
 from fencer.simulation.datacenter import ALIVE
-from fencer.simulation.guests import Guest
+from fencer.simulation.deceptions import gives_away_s
+from fencer.simulation.guests import NO_ENDPOINT, Guest
+from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
+from fencer.simulation.own_clock import OwnClock
 
 ON_ITS_WAY_S = 10.0
-"""How old an answer may be to be acted upon: the deadline of a call, which is how old a reading may be."""
+"""How long a Lease counts for its holder, by its own clock."""
 
 CALLS_ON_THEIR_WAY = 3
 """So many calls to a slow API may lie between what was read and what it led to."""
@@ -54,11 +83,19 @@ WHOLE_SECONDS_S = 2.0
 CALLS_OF_A_LIFT = 4
 """So many answers lie between the look that a cordon is dated by, and its write."""
 
-SHOWS_ITSELF_S = 30.0
-"""So long after it runs again, memory from before shows itself: by its kubelet's status at the latest."""
+LOOKS_UNTIL_SHOWN = 3
+"""So many looks of a kubelet at its status after it runs again, memory from before shows itself."""
 
 YOUNG_S = 3600.0
 """A fence counts against the brake for an hour."""
+
+
+_LIVES = frozenset({PowerState.RUNNING, PowerState.SAVED})
+
+
+def _states_of_life(*, trusts: bool) -> frozenset[PowerState]:
+    """Return in which states a VM has memory that may write; not paused, where the operator trusts that."""
+    return _LIVES if trusts else _LIVES | {PowerState.PAUSED}
 
 
 class Breach(AssertionError):
@@ -70,7 +107,7 @@ class Truth:
 
     Args:
         simulation: The world.
-        policy: What the operator has set: whether a paused guest counts as gone, and where the brake is.
+        policy: What the operator has set, for agents of which nothing else is known.
         strict: A breach raises; otherwise it is told and counted.
     """
 
@@ -78,19 +115,25 @@ class Truth:
         self.breaches = 0
         self.overtaken = 0
         """Memory was brought back while the taint was on its way, and so nobody could know."""
+        self.unseen_copies = 0
+        """What fencer did beside a VM that runs from the same disk, and that it could not see."""
         self._simulation = simulation
         self._strict = strict
-        self._alive = {PowerState.RUNNING, PowerState.SAVED} | (
-            set() if policy.paused_guest is PausedGuest.TRUST else {PowerState.PAUSED}
-        )
-        half = max(1, len(simulation.api.nodes) // 2)
-        self._limit = half if policy.max_fenced is None else policy.max_fenced
-        self._policy = policy
-        self._silent_s = policy.lease_silent_s or LEASE_DURATION_S
+        self._usual_policy = policy
+        self._trusted = policy.paused_guest is PausedGuest.TRUST
+        """Some agent takes a paused guest for gone."""
+        self.taken_for_gone: set[str] = set()
+        """Guests that were fenced while they were paused, by ``paused_guest: trust``."""
+        self._at_first = len(simulation.api.nodes)
         self._acting = False
-        self.commanded = Commanded(simulation, self._breach, self._on_its_way_s + WHOLE_SECONDS_S)
+        self.commanded = Commanded(simulation, self._breach, policy.evidence_max_age_s)
         """What commands do."""
-        self._looks: Mapping[str, float] = {}
+        self._actor: _Actor | None = None
+        """Whose doing it is, what is just done."""
+        self._ordered: dict[tuple[str, str, str], _Actor] = {}
+        """Guest → who gave it its last order."""
+        self.heard: dict[str, datetime] = {}
+        """Node → when it was last heard before it was tainted."""
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
         self._fenced: set[str] = set()
@@ -109,20 +152,13 @@ class Truth:
         """Guest → since when it is off."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
-        self._boots: dict[str, set[str]] = {}
-        """Node that was ever tainted → the boots that its VMs had by then."""
-        self.memory_back_s: dict[str, float] = {}
-        """Node → when a boot from before its fence first ran under it, or after it."""
-        self.starts_s: dict[str, list[float]] = {}
-        """Node → when a run of its VM began, by the story's time."""
-        self._runs: dict[str, int] = {}
-        """Guest → its newest run that is counted there."""
+        self.boots = Boots(simulation)
         self._record: dict[str, frozenset[str]] = {}
         """Node that an agent tainted → UIDs of its pods and attachments at that time."""
         self._nodes = {name: _seen(node) for name, node in simulation.api.nodes.items()}
         simulation.requests.on_answer.append(self._answered)
         for hypervisor in simulation.hypervisors.values():
-            hypervisor.on_stop += [self.cut_off, self._hold_against_window]
+            hypervisor.on_stop.append(self._stopped)
         simulation.world.on_power.append(self._note_power)
         simulation.api.watchers.append(self._changed)
 
@@ -135,53 +171,74 @@ class Truth:
         guests = (guest for guest in self._simulation.world.guests.values() if guest.node == node)
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
-    def ports(self, holder: str, *, typed: Typed | None = None) -> tuple[Cluster, dict[str, Hypervisor]]:
+    def ports(
+        self,
+        holder: str,
+        own: OwnClock | None = None,
+        *,
+        policy: Policy | None = None,
+        typed: Typed | None = None,
+        knows: Collection[str] | None = None,
+    ) -> tuple[object, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest.
 
         Args:
             holder: Who it is on a Lease; empty: a person's command, which needs none.
+            own: Its machine's clocks; None: they are the world's.
+            policy: How it is set; None: as all are.
             typed: It is a person's command, and may start the VM of any node.
+            knows: The endpoints in its configuration; None: all.
         """
-        looks: dict[str, float] = {}
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
+        known = frozenset(hypervisors if knows is None else knows)
+        actor = _Actor(own or OwnClock(clock), known, policy or self._usual_policy, typed)
+        self._trusted |= actor.policy.paused_guest is PausedGuest.TRUST
 
         def looked(guest: GuestRef) -> None:
-            looks[guest.name] = clock.now_s()
-
-        def started(ref: GuestRef) -> None:
-            if typed is not None:
-                return
-            for guest in self._simulation.world.guests.values():
-                if guest.ref.key == ref.key and self._cuts.get(guest.name) != guest.starts - 1:
-                    self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
+            actor.looks[guest.name] = clock.now_s()
 
         def orders(ref: GuestRef) -> None:
-            held_by = self._simulation.leases.read_lease(self._simulation.lease_of(ref.endpoint)).holder
-            if holder and held_by != holder:
-                guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
+            self._ordered[ref.key] = actor
+            guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
+            self._hold_against_strangers(guest)
+            if actor.observes:
+                self._breach(ref.name, "an agent that only observes gives an order about its guest")
+            held_by = self._simulation.leases.holder_of(self._simulation.lease_of(ref.endpoint))
+            # excuse: a power order without the Lease, less than 10 s after the clocks of the VM that an agent
+            #   runs in stood still, or were set back to a snapshot: by its own clock it holds the Lease
+            if holder and held_by != holder and not actor.went_on_lately(clock.now_s()):
                 self._breach(
                     guest.node, f"{holder} gives an order, and {held_by or 'nobody'} holds the Lease"
                 )
 
-        def does() -> AbstractContextManager[None]:
-            return self.commanded.doing(typed)
-
         watched = {
-            name: _WatchedHypervisor(port, looked, started, orders, does, self.asked_off)
-            for name, port in hypervisors.items()
+            name: _WatchedHypervisor(self, actor, port, looked, orders) for name, port in hypervisors.items()
         }
-        cluster = _WatchedCluster(self, looks, self._simulation.cluster, typed)
-        return cast("Cluster", cluster), cast("dict[str, Hypervisor]", watched)
+        cluster = _WatchedCluster(self, actor, self._simulation.cluster)
+        return cluster, cast("dict[str, Hypervisor]", watched)
+
+    def started(self, ref: GuestRef, actor: _Actor) -> None:
+        """Take note of a guest that was started."""
+        for guest in self._simulation.world.guests.values():
+            if guest.ref.key != ref.key:
+                continue
+            self._hold_against_copies(guest, actor.knows)
+            if actor.typed is not None:
+                continue
+            if self._cuts.get(guest.name) != guest.starts - 1:
+                self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
+            if actor.policy.after_stop is not AfterStop.START:
+                self._breach(guest.node, "its guest is started, and nobody asked for that")
 
     @contextmanager
-    def acting(self, looks: Mapping[str, float], typed: Typed | None = None) -> Iterator[None]:
-        """What changes now is the doing of an agent or a command, which last looked at each guest then."""
-        self._acting, self._looks = True, looks
+    def acting(self, actor: _Actor) -> Iterator[None]:
+        """What changes now is the doing of an agent."""
+        self._acting, self._actor = True, actor
         try:
-            with self.commanded.doing(typed):
+            with self.commanded.doing(actor.typed):
                 yield
         finally:
-            self._acting = False
+            self._acting, self._actor = False, None
 
     def fenced(self, node: str) -> bool:
         """Whether the fence that stands on a node is fencer's."""
@@ -207,6 +264,39 @@ class Truth:
             if found.node not in self._ours:
                 self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
 
+    @property
+    def _policy(self) -> Policy:
+        """Of the agent that acts now."""
+        return self._usual_policy if self._actor is None else self._actor.policy
+
+    @property
+    def _answer_s(self) -> float:
+        """How old an answer may be to be acted upon."""
+        return self._policy.evidence_max_age_s
+
+    def discards(self, ref: GuestRef) -> Guest:
+        """Take note of a guest whose saved memory is about to be thrown away. Returns that guest."""
+        guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
+        self._actor = self._ordered.get(ref.key)
+        if self._policy.saved_guest is not SavedGuest.DISCARD:
+            self._breach(guest.node, "its saved memory is thrown away, and nobody asked for that")
+        self._hold_against_hands_off(guest.node, "its saved memory is thrown away", begun=False)
+        self._hold_against_others(guest.node, "its saved memory is thrown away", begun=False)
+        self._actor = None
+        return guest
+
+    def discarded(self, guest: Guest) -> None:
+        """Take note that it is thrown away."""
+        self._actor = self._ordered.get(guest.ref.key)
+        self._hold_against_window(guest)
+        self._actor = None
+
+    def _stopped(self, guest: Guest) -> None:
+        self._actor = self._ordered.get(guest.ref.key)
+        self.cut_off(guest)
+        self._hold_against_window(guest)
+        self._actor = None
+
     def cut_off(self, guest: Guest) -> None:
         """Take note of a guest whose power is being cut by an agent, at the moment in which it is.
 
@@ -226,21 +316,31 @@ class Truth:
             if self._policy.resumed_guest is not ResumedGuest.STOP:
                 self._breach(guest.node, "its guest is stopped under its fence, which nobody asked for")
             return
-        paused_s = now_s - self._paused_since_s.get(guest.name, -math.inf)
-        if guest.power is PowerState.PAUSED and paused_s < self._policy.paused_for_s:
-            self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
+        if guest.power is PowerState.PAUSED:
+            self._hold_against_pause(guest)
         known_s = now_s - max(self._runs_since_s.get(guest.name, -math.inf), node.ready_since_s)
-        if guest.power is not PowerState.RUNNING or known_s < ON_ITS_WAY_S:
+        if guest.power is not PowerState.RUNNING or known_s < self._answer_s:
             return
         if self._simulation.heard(guest):
             self._breach(guest.node, "its guest is stopped, which runs and is heard")
-        elif now_s - node.renewed_s < self._policy.unresponsive_after_s - ON_ITS_WAY_S:
+        elif now_s - node.renewed_s < self._policy.unresponsive_after_s - self._answer_s:
             self._breach(guest.node, "its guest is stopped, which runs and was heard lately")
         else:
             self._hold_against_policy(guest)
 
+    def _hold_against_pause(self, guest: Guest) -> None:
+        """A guest that is paused is stopped where the operator wants that, once it is for long enough."""
+        if self._policy.paused_guest is not PausedGuest.STOP:
+            self._breach(guest.node, "its guest is stopped, which is paused, and nobody asked for that")
+        paused_s = self._simulation.clock.now_s() - self._paused_since_s.get(guest.name, -math.inf)
+        if paused_s < self._policy.paused_for_s:
+            self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
+
     def _changed(self, obj: ApiObject) -> None:
         """Judge what has become of an object, if an agent has done that."""
+        if self._acting and self._actor is not None and self._actor.observes:
+            name = obj.name if isinstance(obj, ApiNode) else obj.node or ""
+            self._breach(name, "it is changed by an agent that only observes")
         if isinstance(obj, ApiNode):
             was, now = self._nodes.get(obj.name), _seen(obj)
             self._nodes[obj.name] = now
@@ -269,10 +369,10 @@ class Truth:
             )
             self._fenced.add(name)
             self._given_away(name, "tainted")
+            self._note_trusted(name)
             guests = [one for one in self._simulation.world.guests.values() if one.node == name]
             self._record[name] = self._held_by(name)
-            self.memory_back_s.pop(name, None)
-            self._note_boots(name, guests)
+            self.boots.fenced(name, guests)
             stopped = any(self._cuts.get(guest.name) == guest.starts for guest in guests)
             self._hold_against_hands_off(name, "tainted", begun=stopped)
             self._hold_against_others(name, "tainted", begun=False)
@@ -284,6 +384,7 @@ class Truth:
             if now.cordoned and not was.cordoned:
                 self._lifted_s[name] = self._simulation.clock.now_s()
             self._hold_against_hands_off(name, "its fence is lifted", begun=True)
+            self._take_in_copies(name)
             fenced_s = self._ours.pop(name)
             self._hold_against_old_memory(name, fenced_s)
             self._hold_against_death(name, fenced_s)
@@ -293,6 +394,18 @@ class Truth:
             self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
+
+    def _take_in_copies(self, name: str) -> None:
+        """From now on a VM counts as the node again that could not be seen when that was fenced."""
+        for guest in self._simulation.world.guests.values():
+            if guest.node == name and guest.endpoint != NO_ENDPOINT and guest.power is PowerState.RUNNING:
+                guest.outdated = False
+
+    def _note_trusted(self, name: str) -> None:
+        """A paused guest was taken for gone, as the operator has it."""
+        if self._policy.paused_guest is PausedGuest.TRUST:
+            paused = (one for one in self._simulation.world.guests.values() if one.power is PowerState.PAUSED)
+            self.taken_for_gone |= {guest.name for guest in paused if guest.node == name}
 
     def _hold_against_death(self, name: str, fenced_s: float) -> None:
         """No fence is lifted whose guest was off when it was fenced, and has not run since."""
@@ -311,7 +424,7 @@ class Truth:
     @property
     def _on_its_way_s(self) -> float:
         """How old a word of a person or controller may be: it is read, a slot reserved, the taint set."""
-        return ON_ITS_WAY_S + CALLS_ON_THEIR_WAY * self._simulation.shape.call_s
+        return self._answer_s + CALLS_ON_THEIR_WAY * self._simulation.shape.call_s
 
     def _hold_against_hands_off(self, name: str, how: str, *, begun: bool) -> None:
         """While people keep fencer's hands off, nothing is done; and in a window nothing is begun."""
@@ -359,9 +472,11 @@ class Truth:
         ]
         hosts = {host for node in young if (host := self._died_with.get(node))}
         used = len(hosts) + sum(not self._died_with.get(node) for node in young)
-        if used > self._limit:
-            self._breach(name, f"the brake is at {self._limit}, and this is fence {used}")
-        all_hosts = {machine.guest.host for machine in machines.values()} | hosts
+        limit = self._policy.brake_at(max(self._at_first, len(nodes)))  # more nodes may have joined
+        if used > limit:
+            self._breach(name, f"the brake is at {limit}, and this is fence {used}")
+        listed = (one.guest for one in machines.values() if one.guest.endpoint != NO_ENDPOINT)
+        all_hosts = {guest.host for guest in listed} | hosts
         if len(hosts) > self._policy.brake_at_hosts(len(all_hosts)):
             self._breach(name, f"{len(hosts)} of {len(all_hosts)} hosts have died by these fences")
 
@@ -382,28 +497,41 @@ class Truth:
     def _hold_against_old_memory(self, name: str, fenced_s: float) -> None:
         """No fence is lifted while memory from before it runs and is heard, if anything was given away."""
         lost = self._record.get(name, frozenset()) - self._held_by(name)
-        known_s = self._simulation.clock.now_s() - SHOWS_ITSELF_S
+        shows_s = LOOKS_UNTIL_SHOWN * self._simulation.timing_of(name).renew_s
+        known_s = self._simulation.clock.now_s() - shows_s
         for guest in self._simulation.world.guests.values():
-            old = guest.node == name and guest.boot_id in self._boots.get(name, ())
+            old = guest.node == name and self.boots.from_before(guest)
             since_s = max(self._runs_since_s.get(guest.name, math.inf), fenced_s)
             if old and lost and guest.running() and self._simulation.heard(guest) and since_s < known_s:
                 away = f"{len(lost)} of what it was about were given away"
                 self._breach(name, f"its fence is lifted, {away}, and {guest.name} runs with old memory")
 
-    def _note_boots(self, name: str, guests: Sequence[Guest]) -> None:
-        """Take note of the boots from before a fence; one that has just begun, and held nothing, is none."""
-        boots, known = self._boots.setdefault(name, set()), self._simulation.api.nodes[name].boot_id
-        for guest in guests:
-            if guest.power is not PowerState.RUNNING or guest.boot_id == known:
-                boots.add(guest.boot_id)
-            if guest.snapshot is not None:
-                boots.add(guest.snapshot.boot_id)
-            self._note_old_memory(guest)
+    def _hold_against_strangers(self, guest: Guest) -> None:
+        """Orders are given only to VMs that were admitted and are nodes': no copies, and no other VMs."""
+        if not guest.node:
+            self._breach(guest.name, "it is given an order, and is no node's VM")
+        elif not self._simulation.admits(guest):
+            self._breach(guest.node, "its VM is given an order, and power actions on it are not admitted")
 
-    def _note_old_memory(self, guest: Guest) -> None:
-        """Take note of a boot from before a fence that runs."""
-        if guest.power is PowerState.RUNNING and guest.boot_id in self._boots.get(guest.node, ()):
-            self.memory_back_s.setdefault(guest.node, self._simulation.timeline.now_s())
+    def _hold_against_copies(self, guest: Guest, knows: Collection[str]) -> None:
+        """No VM is started by fencer while another one runs from its disk, or has memory that may run on."""
+        for copy in self._simulation.world.copies_of(guest):
+            if copy.power not in ALIVE:
+                continue
+            if not self._can_be_seen(copy, knows):
+                self.unseen_copies += 1
+                continue
+            self._breach(
+                guest.node, f"{guest.name} is started, and {copy.name}, of the same disk, is {copy.power}"
+            )
+
+    def _can_be_seen(self, guest: Guest, knows: Collection[str]) -> bool:
+        """Whether its endpoint is known and answers, and it has not just begun to run."""
+        since_s = self._runs_since_s.get(guest.name, -math.inf)
+        just_begun = self._simulation.clock.now_s() - since_s < self._on_its_way_s
+        hypervisor = self._simulation.hypervisors.get(guest.endpoint)
+        answers = hypervisor is not None and hypervisor.trouble == Trouble()
+        return guest.endpoint in knows and answers and not just_begun
 
     def _hold_against_window(self, guest: Guest) -> None:
         """However many agents there are, they end one guest at a time; but old memory at once."""
@@ -420,19 +548,21 @@ class Truth:
             return
         heard_s = max(node.renewed_s for node in self._simulation.api.nodes.values())
         silent_s = self._simulation.clock.now_s() - heard_s
-        if silent_s > self._silent_s + HEARD_LATE_S:
+        limit_s = self._policy.lease_silent_s or LEASE_DURATION_S
+        if silent_s > limit_s + HEARD_LATE_S:
             self._breach(name, f"tainted, and no node at all was heard for {silent_s:.0f} s")
 
     def _hold_against_policy(self, guest: Guest) -> None:
         """A guest that runs is stopped where the operator wants that, or where somebody asks for it."""
         request = self._simulation.requests.about(guest.node)
-        asked = request is not None and request.strategy is Strategy.STOP
+        heard = self._policy.remediation is Remediation.STOP
+        asked = heard and request is not None and request.strategy is Strategy.STOP
         if self._policy.unresponsive_guest is not UnresponsiveGuest.STOP and not asked:
             self._breach(guest.node, "its guest is stopped, which runs, and nobody asked for that")
 
     def _hold_against_others(self, name: str, how: str, *, begun: bool) -> None:
         """Nothing is done for whoever gave it up, and nothing is begun where others work unasked."""
-        if self.commanded.typed is not None:  # a person knows who works on it
+        if self._policy.remediation is Remediation.IGNORE or self.commanded.typed is not None:
             return
         requests, now_s = self._simulation.requests, self._simulation.clock.now_s()
         given_up_s, reserved_s = requests.given_up_s.get(name), requests.reserved_s.get(name)
@@ -448,16 +578,13 @@ class Truth:
         if progress.succeeded and request.node not in self._fenced:
             self._breach(request.node, "whoever asked is told that it is done, and it never was fenced")
         fenced_s = self._ours.get(request.node, math.inf) if node is not None else math.inf
-        stands = self._simulation.clock.now_s() - fenced_s > ON_ITS_WAY_S
+        stands = self._simulation.clock.now_s() - fenced_s > self._answer_s
         if progress.succeeded is False and stands and not request.given_up:
             self._breach(request.node, "whoever asked is told no, and it is fenced")
 
     def _note_power(self, guest: Guest) -> None:
-        alive = guest.power in self._alive
         self.commanded.changes(guest.node)
-        if guest.power is PowerState.RUNNING and self._runs.get(guest.name, 1) != guest.starts:
-            self._runs[guest.name] = guest.starts
-            self.starts_s.setdefault(guest.node, []).append(self._simulation.timeline.now_s())
+        alive = guest.power in _states_of_life(trusts=self._trusted)
         if guest.power is not PowerState.RUNNING:
             self._runs_since_s.pop(guest.name, None)
         else:
@@ -473,30 +600,55 @@ class Truth:
         if alive and not self._was_alive.get(guest.name, True):
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive
-        # A moment later: which boot it is of is set after its power.
-        self._simulation.clock.after(0.001, lambda: self._note_old_memory(guest))
 
     def _living(self, node: str) -> list[Guest]:
         """Return the guests whose memory is, or was when the pods of this node ran in it, that node's."""
         guests = self._simulation.world.guests.values()
-        return [guest for guest in guests if guest.node == node and self._lives(guest)]
+        return [one for one in guests if one.node == node and self._lives(one) and not one.outdated]
 
     def _lives(self, guest: Guest) -> bool:
-        if guest.power not in self._alive:
+        if guest.power not in _states_of_life(trusts=self._policy.paused_guest is PausedGuest.TRUST):
             return False
         booted = guest.cold and guest.power is PowerState.RUNNING
         return not booted or self._simulation.holds_pods(guest)
 
     def _given_away(self, node: str, how: str) -> None:
-        oldest_s = self._simulation.clock.now_s() - ON_ITS_WAY_S
+        oldest_s = self._simulation.clock.now_s() - self._answer_s
         for guest in self._living(node):
             brought_back = not guest.cold or guest.power is not PowerState.RUNNING
-            looked_s = self._looks.get(guest.name, -math.inf)
+            looked_s = -math.inf if self._actor is None else self._actor.looks.get(guest.name, -math.inf)
             since = oldest_s <= looked_s <= self._back_s.get(guest.name, -math.inf)
             if (brought_back and since) or (not brought_back and self._was_never_heard(guest)):
                 self.overtaken += 1
                 continue
+            if self._is_hidden_copy(guest):
+                self.unseen_copies += 1
+                guest.outdated = True
+                continue
             self._breach(node, f"{how}, and its guest {guest.name} is {guest.power} on {guest.endpoint}")
+
+    @property
+    def _now_s(self) -> float:
+        return self._simulation.clock.now_s()
+
+    def _names_of(self, node: str) -> list[str]:
+        return [guest.name for guest in self._simulation.world.guests.values() if guest.node == node]
+
+    def _is_hidden_copy(self, guest: Guest) -> bool:
+        """Whether another tool has started a VM where the agent can't look, and its kubelet was too brief.
+
+        It takes three looks at a node that is heard while its VM is off to expose that it runs elsewhere.
+        """
+        copies = [one for one in self._simulation.world.copies_of(guest) if one.node == guest.node]
+        if not copies or self._actor is None or guest.endpoint in self._actor.knows:
+            return False
+        off_s = max(self._off_since_s.get(one.name, math.inf) for one in copies)
+        since_s = max(off_s, self._runs_since_s.get(guest.name, math.inf))
+        node, renew_s = (
+            self._simulation.api.nodes.get(guest.node),
+            self._simulation.timing_of(guest.node).renew_s,
+        )
+        return node is None or node.renewed_s - since_s < gives_away_s(self._simulation.shape, renew_s)
 
     def _was_never_heard(self, guest: Guest) -> bool:
         """Whether its kubelet has not told of this boot yet, so that nobody knows of it."""
@@ -504,10 +656,52 @@ class Truth:
         return node is not None and node.boot_id != guest.boot_id
 
     def _breach(self, node: str, text: str) -> None:
+        # excuse: what an agent was about to do when the VM that it runs in was paused, with its clocks: no
+        #   answer has come since that could have shown it the time
+        if self._actor is not None and self._actor.was_paused_over(self._names_of(node), self._now_s):
+            self.overtaken += 1
+            return
         self.breaches += 1
         self._simulation.timeline.tell("world", node, "breach", text)
         if self._strict:
             raise Breach(f"{self._simulation.timeline.now_s():.1f} s: {node}: {text}")
+
+
+@dataclass(slots=True)
+class _Actor:
+    """An agent, in one life of its process.
+
+    Attributes:
+        own: Its machine's clocks.
+        knows: The endpoints in its configuration.
+        policy: How it is set.
+        typed: The command that a person has typed; None: it watches.
+        looks: Guest → when it last looked at it live, by the world's clock.
+    """
+
+    own: OwnClock
+    knows: frozenset[str]
+    policy: Policy
+    typed: Typed | None
+    looks: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def observes(self) -> bool:
+        """Whether it may change nothing."""
+        return self.policy.mode is Mode.OBSERVE and self.typed is None
+
+    def went_on_lately(self, now_s: float) -> bool:
+        """Whether its clocks stood still, or were set back, so shortly ago that it cannot know that yet."""
+        return now_s - self.own.went_on_s <= max(ON_ITS_WAY_S, self.policy.evidence_max_age_s)
+
+    def was_paused_over(self, guests: Collection[str], now_s: float) -> bool:
+        """Whether it does now what was due when its clocks stopped: it has not looked at the VM since.
+
+        Its deadline counts by its own clock, and no answer has come that could have shown it the time.
+        """
+        looked_s = max((self.looks.get(guest, -math.inf) for guest in guests), default=-math.inf)
+        due = self.own.stopped_s - self.policy.evidence_max_age_s <= looked_s <= self.own.went_on_s
+        return due and self.went_on_lately(now_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -531,15 +725,14 @@ class _WatchedHypervisor:
 
     def __init__(
         self,
+        truth: Truth,
+        actor: _Actor,
         port: Hypervisor,
         looked: Callable[[GuestRef], None],
-        started: Callable[[GuestRef], None],
         orders: Callable[[GuestRef], None],
-        does: Callable[[], AbstractContextManager[None]],
-        asked_off: Callable[[GuestRef], None],
     ) -> None:
-        self._port, self._looked, self._started, self._orders = port, looked, started, orders
-        self._does, self._asked_off = does, asked_off
+        self._truth, self._actor = truth, actor
+        self._port, self._looked, self._orders = port, looked, orders
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._port, name)
@@ -550,32 +743,33 @@ class _WatchedHypervisor:
 
     def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
-        with self._does():
+        with self._truth.commanded.doing(self._actor.typed):
             self._port.start(guest, incarnation, not_after)
-        self._started(guest)
-
-    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        with self._does():
-            self._port.shutdown(guest, incarnation, not_after)
-            self._asked_off(guest)
+        self._truth.started(guest, self._actor)
 
     def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
-        with self._does():
+        with self._truth.commanded.doing(self._actor.typed):
             self._port.stop(guest, incarnation, not_after)
+
+    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
+        self._orders(guest)
+        with self._truth.commanded.doing(self._actor.typed):
+            self._port.shutdown(guest, incarnation, not_after)
+            self._truth.asked_off(guest)
 
     def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
+        found = self._truth.discards(guest)
         self._port.discard(guest, incarnation, not_after)
+        self._truth.discarded(found)
 
 
 class _WatchedCluster:
     """The cluster's port, and what is given away by it."""
 
-    def __init__(
-        self, truth: Truth, looks: Mapping[str, float], cluster: Cluster, typed: Typed | None
-    ) -> None:
-        self._truth, self._looks, self._cluster, self._typed = truth, looks, cluster, typed
+    def __init__(self, truth: Truth, actor: _Actor, cluster: Cluster) -> None:
+        self._truth, self._actor, self._cluster = truth, actor, cluster
 
     def __getattr__(self, name: str) -> object:
         call = getattr(self._cluster, name)
@@ -583,7 +777,7 @@ class _WatchedCluster:
             return call
 
         def watched(*args: object, **options: object) -> object:
-            with self._truth.acting(self._looks, self._typed):
+            with self._truth.acting(self._actor):
                 if name == "evict":
                     self._truth.commanded.evicts()
                 return call(*args, **options)
@@ -591,6 +785,11 @@ class _WatchedCluster:
         return watched
 
     def clear(self, pod: PodView, why: str) -> Cleared:
-        with self._truth.acting(self._looks, self._typed):
+        with self._truth.acting(self._actor):
             self._truth.cleared(pod)
             return self._cluster.clear(pod, why)
+
+    def taint(self, node: NodeView, mark: FenceMark) -> None:
+        self._truth.heard[node.name] = parse_utc(self._cluster.fact(node.name).renew_time or "")
+        with self._truth.acting(self._actor):
+            self._cluster.taint(node, mark)

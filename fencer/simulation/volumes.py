@@ -32,6 +32,8 @@ class AttachDetach:
         }
         torn: Counter[str] = Counter()
         for key, attachment in list(self._api.attachments.items()):
+            if attachment.by_hand:
+                continue
             if key in wanted:
                 attachment.unwanted_s = None
             elif not attachment.terminating and attachment.attached:

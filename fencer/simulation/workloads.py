@@ -55,6 +55,8 @@ class StatefulSet:
         parallel: podManagementPolicy Parallel; otherwise OrderedReady, one after the other.
         stays: Its pods tolerate every taint: they stay where they are, come what may.
         named_node: The node that their template names, past the scheduler; None: none.
+        finalizer: What holds its pods; empty: nothing.
+        release_s: So long after a pod is over its finalizer is released; None: never.
     """
 
     name: str
@@ -62,6 +64,8 @@ class StatefulSet:
     parallel: bool = True
     stays: bool = False
     named_node: str | None = None
+    finalizer: str = ""
+    release_s: float | None = None
 
     @property
     def owner(self) -> str:
@@ -78,11 +82,19 @@ class StatefulSet:
                 new.volume, new.named_node = f"data-{name}", self.named_node
                 if self.stays:
                     new.tolerates_out_of_service, new.toleration_s = True, None
+                new.finalizers = (self.finalizer,) if self.finalizer else ()
                 api.create_pod(new)
-            elif pod.over and pod.deleted_s is None:
-                api.delete_pod(pod)
+            elif pod.over:
+                self._take_away(api, pod)
             if not self.parallel and (pod is None or not pod.ready or pod.deleted_s is not None):
                 return
+
+    def _take_away(self, api: Api, pod: ApiPod) -> None:
+        """Delete a pod that is over, and release it in the end."""
+        if pod.finalizers and self.release_s is not None:
+            api.clock.after(self.release_s, partial(api.release_pod, pod))
+        if pod.deleted_s is None:
+            api.delete_pod(pod)
 
     def whole(self, api: Api) -> bool:
         """Whether all its pods are Ready."""

@@ -13,13 +13,16 @@ from random import Random
 
 from fencer.core.policy import Policy
 from fencer.simulation import deceptions, incidents
+from fencer.simulation.agents_drawn import AGENT_LAYERS
 from fencer.simulation.assembly import Shape
 from fencer.simulation.blips import blips, crash_loop
 from fencer.simulation.commands import paused_for_s
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
 from fencer.simulation.layers import LAYERS, SHAPES, chance_of, covered
+from fencer.simulation.meddling import MEDDLED, MEDDLING
 from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
+from fencer.simulation.settings import SETTINGS, closes_s
 from fencer.simulation.typed import TYPED
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
 
@@ -32,10 +35,15 @@ AGENTS = (1, 1, 1, 2, 2, 3)
 ANSWERS_S = (None, None, 0.05, 0.3, 0.8)
 """How long every answer takes; None: hardly any time."""
 RETURNS = frozenset({What.START, What.RESUME, What.REBOOT, What.KUBELET_START, What.NIC_ON})
-"""Left out of some worlds: who fell stays down, and has to be fenced in the end."""
+"""Left out of some worlds, of nodes: who fell stays down, and has to be fenced in the end."""
 CALM_S = 30.0
 """At least this long after the last fault nothing more happens."""
-FREED = frozenset({What.FENCING_RESUMED, What.NODE_RESUMED, What.NODE_INCLUDED, What.AGENT_ARMED})
+FREED = frozenset(
+    {
+        *(What.FENCING_RESUMED, What.NODE_RESUMED, What.NODE_INCLUDED),
+        *(What.AGENT_ARMED, What.AGENT_RELOADED),
+    }
+)
 """From then on nothing holds fencer back."""
 
 
@@ -91,16 +99,26 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
     shape = _shape(chance)
     sound = replace(CALM, name=f"seed-{seed}", shape=shape, policy=policy, workloads=_workloads(shape))
-    sound = covered(sound, seed, SHAPES, needs_witness=False)
+    sound = covered(sound, seed, (*SHAPES, *MEDDLED), needs_witness=False)
     kind, script = _script(chance, sound.shape)
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     stays_down = chance_of(chance, 0.4) and not kind.comes_back
     world = replace(sound, script=script, watchers=watchers)
-    world = covered(world, seed, (*LAYERS, *TYPED), needs_witness=kind.needs_witness)
-    script = [fault for fault in world.script if not (stays_down and fault.what in RETURNS)]
-    script = sorted(script, key=lambda fault: fault.at_s)
-    return replace(world, script=tuple(script), duration_s=_ends_s(script, world.policy) + CALM_S)
+    world = covered(world, seed, EVERY_LAYER, needs_witness=kind.needs_witness)
+    left_out = RETURNS if stays_down else frozenset[What]()
+    left = (one for one in world.script if one.what not in left_out or one.target not in shape.nodes)
+    world = replace(world, script=tuple(sorted(left, key=lambda fault: fault.at_s)))
+    return replace(world, duration_s=_ends_s(world.script, world.policy) + CALM_S)
 
+
+EVERY_LAYER = (
+    *LAYERS,
+    *AGENT_LAYERS,
+    *MEDDLING,
+    *SETTINGS,
+    *TYPED,
+)
+"""What may come over a world, in this order."""
 
 CALM = Scenario(
     name="calm",
@@ -178,5 +196,5 @@ def _ends_s(script: Sequence[Fault], policy: Policy) -> float:
     """Return when nothing more happens: what was held back until the last of it has been done by then."""
     freed_s = [fault.at_s for fault in script if fault.what in FREED or fault.words.startswith("resume")]
     freed_s += [fault.at_s + paused_for_s(fault.words) for fault in script]
-    freed_s += [60.0 * int(window.ends[3:]) for window in policy.maintenance]
+    freed_s += map(closes_s, policy.maintenance)
     return max([0.0, *(fault.at_s + fault.for_s for fault in script), *(at_s + CALM_S for at_s in freed_s)])

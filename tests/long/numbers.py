@@ -7,6 +7,7 @@ from tests.long.site import Site
 
 EXAMPLES = 3000
 INCIDENTS = 20_000
+MESSAGES = 2000
 FAULTS = 60
 AGENTS = 30
 TIMES = 30
@@ -39,6 +40,11 @@ def seeds(site: Site) -> str:
                 "incidents",
                 ("./dev", "test", "tests/scenarios/test_incidents_by_seed.py"),
                 {"FENCER_INCIDENT_SEEDS": incidents},
+            ),
+            Part(
+                "messages",
+                ("./dev", "test", "tests/notify/test_worlds.py"),
+                {"FENCER_INCIDENT_SEEDS": row(site.seed, MESSAGES)},
             ),
             Part(
                 "faults",

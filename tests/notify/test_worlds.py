@@ -4,26 +4,39 @@ from collections import Counter, defaultdict
 
 import pytest
 
+from fencer.simulation.faults import OF_AGENTS, What
+from fencer.simulation.scenario import Scenario
 from fencer.wording.occasions import Occasion
 from tests.notify.told import Told
 from tests.scenarios.judge import world_of
+from tests.support import amounts
 
-MOST_SEEDS = 300
 LIFTED_S = 25.0
 """A fence that is lifted before, or stands for less in the end, need not have been told."""
 
 
 def watched_by_one(seed: int) -> bool:
-    """Whether one agent is told of everything there. Of several each tells of its own."""
+    """Whether one agent is told of everything there. Of several each tells of its own.
+
+    One whose memory is reverted has forgotten what it has told.
+    """
     world = world_of(seed)
-    return len(world.watchers) == 1 and not world.watchers[0].from_s
+    return (
+        len(world.watchers) == 1 and not world.watchers[0].from_s and not befalls(world, What.AGENT_REVERTED)
+    )
 
 
-SEEDS = [seed for seed in range(MOST_SEEDS) if watched_by_one(seed)]
+def befalls(world: Scenario, *whats: What) -> bool:
+    """Whether any of these happens in a world."""
+    return any(fault.what in whats for fault in world.script)
+
+
+DRAWN = amounts.seeds("FENCER_INCIDENT_SEEDS", "0-99")
+SEEDS = [seed for seed in DRAWN if watched_by_one(seed)]
 
 
 @pytest.mark.parametrize(
-    "seed", [seed if seed < 60 else pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS]
+    "seed", [seed if seed < 20 else pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS]
 )
 def test_what_people_are_told_fits_what_happens(seed):
     world = world_of(seed)
@@ -45,14 +58,16 @@ def test_what_people_are_told_fits_what_happens(seed):
 
     tainted = {incident.node for incident in told.stage.tally.incidents if incident.tainted_s is not None}
     ours = {node for node in tainted if told.stage.simulation.cluster.cleared[node] > 0}
-    heard_of = {m.about for m in told.messages if m.occasion in {Occasion.FENCED, Occasion.ALARM}}
-    assert ours <= heard_of | lifted_at_once(told), "fenced, and nobody was told"
     loud = Counter(message.about for message in told.messages if message.loud)
     assert not loud or max(loud.values()) <= 4 + 2 * len(world.script), "a phone that never rests"
+    if befalls(world, *OF_AGENTS):
+        return  # an agent that is down while a node is fenced and comes back tells of neither
+    heard_of = {m.about for m in told.messages if m.occasion in {Occasion.FENCED, Occasion.ALARM}}
+    assert ours <= heard_of | lifted_at_once(told), "fenced, and nobody was told"
 
 
 def test_there_are_enough_such_worlds():
-    assert len(SEEDS) > MOST_SEEDS / 4
+    assert len(SEEDS) > len(DRAWN) / 4
 
 
 def lifted_long_ago(told: Told) -> set[str]:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 
-from fencer.core.annotations import BINDING, CORDON, read_cordon
+from fencer.core.annotations import BINDING, CORDON, MARK, read_cordon
 from fencer.core.cordon import DRAIN
+from fencer.core.election import DURATION_S
+from fencer.core.fitness import UNABLE_S
+from fencer.core.identity import HARMLESS
+from fencer.core.maintenance import window_for
 from fencer.core.model import Cordon, PowerState
-from fencer.core.policy import Policy, UnresponsiveGuest
+from fencer.core.policy import Mode, PausedGuest, Policy, Remediation, UnresponsiveGuest
 from fencer.core.requests import Strategy
-from fencer.core.times import MOST_APART_S
+from fencer.core.times import MOST_APART_S, Moment
 from fencer.simulation.commands import bound_s as bound_of
+from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import FROZEN_S, Fault, What
-from fencer.simulation.guests import Guest
-from fencer.simulation.objects import ApiNode
+from fencer.simulation.guests import NO_ENDPOINT, Guest
+from fencer.simulation.links import cut_for_ever
+from fencer.simulation.objects import ApiNode, ApiPod
 from fencer.simulation.passages import ARRIVAL_S, COPY_S, SWITCH_S
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import Stage
@@ -22,29 +29,34 @@ TOLD_WRONG = frozenset(
     {
         *(What.SAVE, What.SAVE_TO_FILE, What.LIE_STOPPED, What.CLONE, What.MOVE_OUT, What.MOVE_OUT_LOCKED),
         *(What.LIE_UUID, What.FORGE_MARK, What.HOSTILE_NOTES, What.TAINT_BY_HAND, What.MISSING),
-        *(What.REPLACE, What.DELETE_NODE, What.MOVE_COLD),
+        *(What.REPLACE, What.DELETE_NODE, What.MOVE_COLD, What.COPY_DEFINITION),
     }
 )
 """Who was saved may be restored, who was lied about is not believed, who was forged is not touched, of whom a
 copy runs is not told from it: that fencer waits for a person then is the promise's other half."""
 
+CLAIMS = frozenset({What.LIE_UUID, What.JOIN_WITH_UUID, What.JOIN_WITH_SWAPPED_UUID, What.JOIN_UNDER_NAME})
+"""A kubelet reports the UUID of another node's VM."""
+
 ENDS = frozenset({What.CRASH, What.POWER_OFF, What.SHUTDOWN})
 """Whose guest has ended needs no power-off."""
 
-NOT_READY_S = 50.0 + 5.0
-"""Kubernetes' own default: node-monitor-grace-period and -period."""
+CONTROLLERS = Timing()
+"""Kubernetes' own defaults."""
+MORE_POLLS = 10
+"""So many passes may be made for nothing, or are only there to be sure."""
 CALLS = 25
 """So many answers one fence may wait for: four looks, of at most five calls, and the writes between them."""
 USUAL_ANSWER_S = 0.01
 
 
-def bound_s(policy: Policy, deaths: int, answer_s: float) -> float:
+def bound_s(policy: Policy, deaths: int, answer_s: float, controllers: Timing = CONTROLLERS) -> float:
     """Return how long after the last fault all is as it should be: by the policy, and by what answers take.
 
     NotReady and silent; paused for long enough, stopped, each in a window of its own, and held for as long as
     one that had to be killed; or heard often enough, and settled. Every pass may first have to go over all.
     """
-    silent_s = max(NOT_READY_S, policy.lease_silent_s)
+    silent_s = max(not_ready_s(controllers), policy.lease_silent_s)
     if policy.unresponsive_guest is UnresponsiveGuest.STOP:
         silent_s = max(silent_s, policy.unresponsive_after_s)
     stopped_s = policy.paused_for_s + deaths * policy.power_window_s + policy.killed_hold_s
@@ -52,10 +64,48 @@ def bound_s(policy: Policy, deaths: int, answer_s: float) -> float:
     return silent_s + stopped_s + freed_s + deaths * CALLS * max(answer_s, USUAL_ANSWER_S)
 
 
+def not_ready_s(controllers: Timing) -> float:
+    """Return how long after a kubelet's last word its Node is NotReady."""
+    return controllers.grace_s + controllers.monitor_s
+
+
+def longest_s(scenario: Scenario) -> float:
+    """Return how long after the last fault all is as it should be in a world: see `bound_s`.
+
+    As long as with the agent takes longest, and for as long as its kubelets, its control plane, agents that
+    stand still and clocks that are wrong delay that.
+    """
+    dead, answer_s, controllers = deaths(scenario), scenario.shape.call_s, scenario.controllers
+    by_policy_s = max(
+        bound_s(policy, dead, answer_s, controllers) + _more_s(policy, scenario)
+        for policy in scenario.last_policies
+    )
+    slow_s = scenario.return_s + controllers.podgc_s + controllers.detach_s + controllers.informer_lag_s
+    waits_s = frozen_s(scenario) + handover_s(scenario) + clocks_s(scenario) + commands_s(scenario)
+    return by_policy_s + slow_s + waits_s
+
+
+def _more_s(policy: Policy, scenario: Scenario) -> float:
+    """Return how much longer it takes with a policy that differs much from the default."""
+    asked = scenario.health_check is not None and policy.remediation is Remediation.STOP
+    asked_s = policy.unresponsive_after_s if asked else 0.0
+    blind_s = max(0.0, policy.unfence_blind_s - Policy().unfence_blind_s)
+    return asked_s + blind_s + policy.confirm_s + MORE_POLLS * policy.poll_s
+
+
 def frozen_s(scenario: Scenario) -> float:
     """Return for how long agents may stand still after the last fault, each in front of its power order."""
     frozen = any(fault.what is What.FREEZE for fault in scenario.script)
     return FROZEN_S * len(scenario.watchers) if frozen else 0.0
+
+
+def handover_s(scenario: Scenario) -> float:
+    """Return how much longer it takes where an agent is cut off for ever, or has left: it may hold a Lease.
+
+    Another agent takes it over once it was not renewed, or once the holder has noticed that it is of no use.
+    """
+    gone = len(cut_for_ever(scenario.script)) + sum(math.isfinite(one.until_s) for one in scenario.watchers)
+    return gone * (DURATION_S + UNABLE_S)
 
 
 def clocks_s(scenario: Scenario) -> float:
@@ -93,7 +143,7 @@ def told_wrong(scenario: Scenario) -> frozenset[str]:
     lying = {fault.target for fault in script if fault.what is What.ALL_STOPPED}
     wrong |= {name for name in shape.nodes if shape.endpoint_of(name) in lying}
     roomy = {shape.endpoint} if len(shape.hosts) > 1 else set()
-    if What.LIE_UUID in {fault.what for fault in script}:
+    if CLAIMS & {fault.what for fault in script}:
         wrong |= {fault.target for fault in script if fault.what not in ENDS}
     stalled = {fault.target for fault in script if fault.what is What.IO_ERROR}
     wrong |= stalled if len(stalled) > 1 else set()
@@ -110,7 +160,7 @@ def _fell_on_its_way(script: Collection[Fault], guest: str) -> bool:
 
 
 def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()) -> Iterator[str]:
-    """Name each node that is dead and not fenced and cleared, or alive and not free, or not guarded.
+    """Name each node that is dead and not fenced and cleared, or alive and not free, or left over.
 
     Args:
         stage: The story.
@@ -118,24 +168,90 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
         reported: Nodes of which an agent reported that fencer's cordon stays, because the API server has no
             record of who set it.
     """
-    claims = any(fault.what is What.LIE_UUID for fault in stage.scenario.script)  # to be a node not yet bound
-    for name, machine in stage.simulation.nodes.items():
+    claims = bool(CLAIMS & {fault.what for fault in stage.scenario.script})  # to be a node not yet bound
+    for name in stage.scenario.shape.nodes:
         node = stage.simulation.api.nodes.get(name)
         if node is None or name in excepted or name in stage.scenario.shape.spare:
             continue
-        if _left_to_others(stage, name):
+        if not _minders(stage) or _left_to_others(stage, name):
             continue
-        dead = machine.guest.power in {PowerState.STOPPED, PowerState.PAUSED}
-        if dead or _is_to_be_stopped(stage, node, machine.guest):
-            yield from _not_fenced(stage, node, machine.guest)
-        elif _sound(stage, machine.guest):
-            ours = node.cordoner == "fencer" and (node.recorded or name not in reported)
-            ours = ours and not _drained_by_hand(stage, node)
-            kept = "out of service" * node.out_of_service or "cordoned by fencer" * ours
-            if kept and (node.out_of_service or node.unschedulable):
-                yield f"{name} is back, and not free: {kept}"
+        guest = _machine(stage, name)
+        if _copy_runs(stage, guest):
+            continue
+        dead = guest.power in _dead_states(stage)
+        if dead or _is_to_be_stopped(stage, node, guest):
+            yield from _not_fenced(stage, node, guest)
+        elif _sound(stage, guest):
+            if not _held_by_people(stage, name):
+                known = node.recorded or name not in reported
+                yield from _not_free(node, record=known and not _drained_by_hand(stage, node))
             if BINDING not in node.annotations and not claims:
                 yield f"{name} is heard, and never was bound"
+    yield from _left_over(stage)
+
+
+def _not_free(node: ApiNode, *, record: bool) -> Iterator[str]:
+    """Say what is left of a fence on a node that is back.
+
+    Args:
+        node: The node.
+        record: Who set its cordon is known, or an agent reported that it is not.
+    """
+    ours = node.cordoner == "fencer" and record
+    kept = "out of service" * node.out_of_service or "cordoned by fencer" * ours
+    if kept and (node.out_of_service or node.unschedulable):
+        yield f"{node.name} is back, and not free: {kept}"
+    elif MARK in node.annotations:
+        yield f"{node.name} is back, and has the mark of a fence that was lifted"
+
+
+def _left_over(stage: Stage) -> Iterator[str]:
+    """Name each request that was taken back, and that stays by a finalizer without a fence."""
+    nodes = stage.simulation.api.nodes
+    for request in stage.simulation.requests.all():
+        fenced = request.node in nodes and nodes[request.node].out_of_service
+        if request.deleting and request.adopted and not fenced:
+            yield f"{request} was taken back, and fencer's finalizer keeps it"
+
+
+def _machine(stage: Stage, name: str) -> Guest:
+    """Return the VM that is a node: where another tool has booted its disk elsewhere, the one that lives."""
+    machines = stage.simulation.machines_of(name)
+    return next((one for one in machines if one.power not in HARMLESS), machines[0])
+
+
+def _copy_runs(stage: Stage, guest: Guest) -> bool:
+    """Whether another VM of the same disk runs, or has memory: no hypervisor tells which one is the node."""
+    return any(copy.power not in HARMLESS for copy in stage.simulation.world.copies_of(guest))
+
+
+def _held_by_people(stage: Stage, name: str) -> bool:
+    """Whether a pod or a volume is left on a node that only a person can take away."""
+    api = stage.simulation.api
+    kept = any(map(_is_held, api.pods_on(name)))
+    return kept or any(one.by_hand and one.node == name for one in api.attachments.values())
+
+
+def _is_held(pod: ApiPod) -> bool:
+    """Whether a pod is cleared, and its finalizer was not released."""
+    return bool(pod.finalizers) and pod.over and pod.deleted_s is not None
+
+
+def _minders(stage: Stage) -> list[Policy]:
+    """Return how those agents are set in the end that know every endpoint, and are armed."""
+    scenario = stage.scenario
+    agents = zip(scenario.watchers, scenario.last_policies, strict=True)
+    return [
+        policy
+        for watcher, policy in agents
+        if watcher.knows is None and math.isinf(watcher.until_s) and policy.mode is Mode.ARMED
+    ]
+
+
+def _dead_states(stage: Stage) -> set[PowerState]:
+    """Return in which states of its guest a node is to be fenced, by all who mind it."""
+    refused = any(policy.paused_guest is PausedGuest.REFUSE for policy in _minders(stage))
+    return {PowerState.STOPPED} if refused else {PowerState.STOPPED, PowerState.PAUSED}
 
 
 def _drained_by_hand(stage: Stage, node: ApiNode) -> bool:
@@ -147,6 +263,8 @@ def _drained_by_hand(stage: Stage, node: ApiNode) -> bool:
 
 def _left_to_others(stage: Stage, name: str) -> bool:
     """Whether somebody else works on a node who has not asked fencer, or has given that up."""
+    if all(policy.remediation is Remediation.IGNORE for policy in _minders(stage)):
+        return False
     requests = stage.simulation.requests
     request = requests.about(name)
     return name in requests.reservations and (request is None or request.given_up or request.deleting)
@@ -156,32 +274,50 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
     api, silent = stage.simulation.api, stage.simulation.world.silent_hosts
     if guest.host in silent or guest.endpoint not in stage.simulation.hypervisors:
         return
+    if guest.power is PowerState.PAUSED and not stage.simulation.admits(guest):
+        return  # it would have to be stopped, and may not be
     if BINDING not in node.annotations:
         return  # it fell before any agent had seen it alive: a person has to say who it was
+    if not node.out_of_service and _fence_was_taken_off(stage, node.name):
+        return  # fencer does not undo what a person did
     comes_again = node.out_of_service  # a pod whose template names a fenced node: it came after the fence
     stay = [
         pod
         for pod in api.pods_on(node.name)
         if (pod.tolerates_out_of_service and not pod.over) or (comes_again and pod.named_node)
     ]
-    left = [pod for pod in api.pods_on(node.name) if not pod.daemon and pod not in stay]
+    there = api.pods_on(node.name)
+    left = [pod for pod in there if not (pod.daemon or pod in stay or _is_held(pod))]
     kept = {pod.volume for pod in stay}
     held = [
-        one.volume for one in api.attachments.values() if one.node == node.name and one.volume not in kept
+        one.volume
+        for one in api.attachments.values()
+        if one.node == node.name and one.volume not in kept and not one.by_hand
     ]
-    if (left or held) and not _braked(stage):
+    if (left or held) and not _braked(stage) and not _in_window(stage, node):
         fenced = "" if node.out_of_service else "not fenced, "
         what = ", ".join([*map(str, left), *held])
         yield f"{node.name} is dead, {fenced}not cleared: {what}"
 
 
+def _fence_was_taken_off(stage: Stage, name: str) -> bool:
+    script = stage.scenario.script
+    return any(fault.what is What.UNTAINT_BY_HAND and fault.target == name for fault in script)
+
+
 def _is_to_be_stopped(stage: Stage, node: ApiNode, guest: Guest) -> bool:
     """Whether a guest runs and was not heard for so long that it is to be stopped, by who wants that."""
-    policy, request = stage.scenario.policy, stage.simulation.requests.about(node.name)
+    policies, request = _minders(stage), stage.simulation.requests.about(node.name)
     asked = request is not None and request.strategy is Strategy.STOP and not request.refused
     silent_s = stage.simulation.clock.now_s() - node.renewed_s
-    wanted = (asked or policy.unresponsive_guest is UnresponsiveGuest.STOP) and not node.out_of_service
-    return wanted and guest.running() and silent_s > policy.unresponsive_after_s + policy.power_window_s
+    wanted = all(
+        policy.unresponsive_guest is UnresponsiveGuest.STOP
+        or (asked and policy.remediation is Remediation.STOP)
+        for policy in policies
+    )
+    after_s = max(policy.unresponsive_after_s + policy.power_window_s for policy in policies)
+    possible = stage.simulation.admits(guest) and guest.running() and not node.out_of_service
+    return wanted and possible and silent_s > after_s
 
 
 def _braked(stage: Stage) -> bool:
@@ -189,13 +325,22 @@ def _braked(stage: Stage) -> bool:
     api, simulation = stage.simulation.api, stage.simulation
     fenced = sum(node.out_of_service for node in api.nodes.values())
     heard = any(simulation.heard(machine.guest) for machine in simulation.nodes.values())
-    return fenced >= stage.scenario.policy.brake_at(len(api.nodes)) or not heard
+    limit = min(policy.brake_at(len(api.nodes)) for policy in _minders(stage))
+    return fenced >= limit or not heard
+
+
+def _in_window(stage: Stage, node: ApiNode) -> bool:
+    """Whether a maintenance window is open that keeps some agent from beginning anything with a node."""
+    utc = stage.simulation.clock.utc()
+    open_for = (window_for(node.name, one.maintenance, Moment(utc, utc)) for one in _minders(stage))
+    return not node.out_of_service and any(open_for)
 
 
 def _sound(stage: Stage, guest: Guest) -> bool:
     """Whether a guest has booted, and runs and is heard as nobody else."""
     simulation = stage.simulation
-    alone = sum(one.uuid == guest.uuid and one.writes for one in simulation.world.guests.values()) == 1
+    listed = (one for one in simulation.world.guests.values() if one.endpoint != NO_ENDPOINT)
+    alone = sum(one.uuid == guest.uuid and one.writes for one in listed) == 1
     known = guest.endpoint in simulation.hypervisors
     return (
         guest.running()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TypeAlias
@@ -13,7 +14,6 @@ from fencer.simulation.deceptions import gives_away_s
 from fencer.simulation.faults import LATE_S, Fault, What
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import Stage
-from fencer.simulation.truth import ON_ITS_WAY_S
 from tests.scenarios.aftermath import CALLS
 
 Still: TypeAlias = tuple[float, float]
@@ -43,6 +43,23 @@ def could_not_be_told(
         wrong: What is wrong, a sentence.
         stood: When agents stood still.
     """
+    if _was_accepted(stage, wrong):
+        return True
+    return any(
+        _untold(stage, replace(scenario, policy=policy), heard, wrong, stood) for policy in scenario.policies
+    )
+
+
+def _was_accepted(stage: Stage, wrong: str) -> bool:
+    """Whether two write because a guest was resumed that counted as gone: `paused_guest: trust`."""
+    names = (f" in {name} " for name in stage.truth.taken_for_gone)
+    return "is mounted and being written" in wrong and any(name in wrong for name in names)
+
+
+def _untold(
+    stage: Stage, scenario: Scenario, heard: Mapping[str, datetime], wrong: str, stood: Sequence[Still]
+) -> bool:
+    """See `could_not_be_told`: whether an agent could not, that is set as the scenario says."""
     if _ran_unseen(stage, scenario, wrong, stood) or _cordoned_between_looks(scenario, wrong):
         return True
     shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
@@ -52,14 +69,18 @@ def could_not_be_told(
     first_look_s, last_look_s = (
         (scenario.policy.poll_s + looks_s, 1.0 + looks_s)
         if not scenario.policy.lease_silent_s
-        else (gives_away_s(shape), 0.0)
+        else (gives_away_s(shape, scenario.renew_s), 0.0)
     )
     for fault in scenario.script:
         lied_about = {
             What.LIE_STOPPED: (fault.target,),
             What.ALL_STOPPED: tuple(name for name in shape.nodes if shape.endpoint_of(name) == fault.target),
         }.get(fault.what, ())
-        if not lied_about or fault.at_s > now_s or _told_true_s(scenario, fault) < now_s - ON_ITS_WAY_S:
+        if (
+            not lied_about
+            or fault.at_s > now_s
+            or _told_true_s(scenario, fault) < now_s - scenario.policy.evidence_max_age_s
+        ):
             continue
         lasted_s = min(now_s, _told_true_s(scenario, fault)) - _first_told_s(
             scenario, fault, scenario.policy.poll_s + looks_s, stood

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 
 from fencer.core.model import Decision, Outcome
-from fencer.simulation.faults import Fault
-from fencer.simulation.scenario import Scenario
+from fencer.simulation.faults import OF_LINKS, Fault
+from fencer.simulation.scenario import Scenario, Watcher
 from fencer.simulation.stage import Stage, Summary
 from fencer.simulation.timeline import StageEvent
 
@@ -42,27 +43,65 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     slow += f"; each call of the API takes {shape.api_s:g} s" if shape.api_s else ""
     mute = "" if shape.tells_cold else "; none tells whether a guest was booted or restored"
     yield f"endpoints {', '.join((shape.endpoint, *shape.further))}{foreign}{watched}{slow}{mute}"
+    if shape.admitted is not None:
+        yield f"power actions are admitted on the VMs of: {', '.join(shape.admitted) or 'no node'}"
+    if shape.bystanders:
+        yield f"VMs that are no node's: {', '.join(shape.bystanders)}"
     if shape.unrecorded:
         yield "the API server has no record of who wrote what on the Nodes"
+    yield from _settings_lines(scenario)
     check = scenario.health_check
     if check is not None:
         what = f"asks for {check.strategy}" if check.asks else "asks somebody else"
         yield f"a health check {what} after {check.after_s:g} s, and waits {check.patience_s:g} s"
+    for restarts in scenario.restarts:
+        ends, nodes = " or ".join(sorted(restarts.after)), ", ".join(restarts.nodes)
+        yield f"starts again by itself {restarts.delay_s:.1f} s after it is {ends}: {nodes}"
     for server in scenario.clocks:
         set_s = server.set_at_s
         then = f"; {server.then_ahead_s:g} s from {clock(set_s).strip()}" if math.isfinite(set_s) else ""
         yield f"an API server whose clock is ahead by {server.ahead_s:g} s{then}"
     for number, watcher in enumerate(scenario.watchers, 1):
-        knows = "all endpoints" if watcher.knows is None else ", ".join(watcher.knows)
-        yield f"fencer-{number} knows {knows}; watches from {clock(watcher.from_s).strip()}"
+        yield f"fencer-{number} {watcher_words(watcher)}"
+
+
+def watcher_words(watcher: Watcher) -> str:
+    """Write what an agent knows, when it watches, and how its configuration differs."""
+    knows = "all endpoints" if watcher.knows is None else ", ".join(watcher.knows)
+    until = f" until {clock(watcher.until_s).strip()}" if math.isfinite(watcher.until_s) else ""
+    names = "".join(f"; calls {name} {own}" for name, own in watcher.calls.items())
+    only = "; only observes" if watcher.observes else ""
+    return f"knows {knows}; watches from {clock(watcher.from_s).strip()}{until}{names}{only}"
+
+
+def _settings_lines(scenario: Scenario) -> Iterator[str]:
+    """Write how fencer, the kubelets and the control plane are set, where that is not the default."""
+    for whose, now in (
+        ("fencer", scenario.policy),
+        ("kubelets", scenario.kubelets),
+        *((f"the kubelet of {name}", timing) for name, timing in scenario.kubelets_of.items()),
+        ("controllers", scenario.controllers),
+    ):
+        usual = type(now)()
+        pairs = ((one.name, getattr(now, one.name)) for one in fields(now))
+        differ = [f"{key} {_plain(value)}" for key, value in pairs if value != getattr(usual, key)]
+        if differ:
+            yield f"{whose}: {', '.join(differ)}"
+
+
+def _plain(value: object) -> str:
+    """Write a value of a setting: a tuple by its parts."""
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def script_lines(script: Iterable[Fault]) -> Iterator[str]:
     """Write what is going to happen."""
     for fault in script:
         fate = f" for {fault.for_s:.1f} s, after {fault.steps} steps" if fault.for_s else ""
+        sets = ": " + ", ".join(f"{key} {_plain(value)}" for key, value in fault.sets) if fault.sets else ""
         words = f": fencer {fault.words}" if fault.words else ""
-        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{fate}".rstrip() + words
+        way = f" to {fault.endpoint or 'the API server'}" if fault.what in OF_LINKS else ""
+        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{way}{fate}{sets}{words}".rstrip()
 
 
 def node_lines(stage: Stage) -> Iterator[str]:
@@ -77,7 +116,8 @@ def node_lines(stage: Stage) -> Iterator[str]:
         words = [{True: "Ready", False: "NotReady", None: "NotReady"}[node.ready]]
         words += ["out of service"] * node.out_of_service + ["cordoned"] * node.unschedulable
         pods = sorted(pod.name if pod.ready else f"({pod.name})" for pod in api.pods_on(name))
-        yield f"{name}  {', '.join(words)}; guest {guest.power}; {' '.join(pods) or 'no pods'}"
+        copies = "".join(f", {one.name} {one.power}" for one in world.copies_of(guest))
+        yield f"{name}  {', '.join(words)}; guest {guest.power}{copies}; {' '.join(pods) or 'no pods'}"
 
 
 def ladder_lines(decision: Decision) -> Iterator[str]:

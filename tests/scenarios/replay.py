@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 
 from tests.scenarios.judge import Kept, judge, recipe_of, world_of
@@ -54,4 +55,5 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 if __name__ == "__main__":
+    logging.disable()  # what agents log is part of no story
     sys.exit(main(sys.argv[1:]))

@@ -7,6 +7,7 @@ there is one; 130: it was interrupted.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 
+from fencer.core.model import Reason
 from tests.scenarios.judge import Verdict, judge, recipe_of
 from tests.scenarios.recipes import RECIPES
 from tests.support import amounts
@@ -36,10 +38,12 @@ class Played:
     Attributes:
         counts: By recipe and what was counted.
         wrong: Seed → what is wrong with it.
+        reasons: Of decisions about nodes, each that was given in any of them.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     wrong: dict[int, str] = field(default_factory=dict)
+    reasons: set[str] = field(default_factory=set)
 
     def note(self, seed: int, verdict: Verdict) -> None:
         """Take in how one went."""
@@ -48,6 +52,7 @@ class Played:
         self.counts[recipe, "faults"] += verdict.script
         for what in ("fenced", "lifted", "revenant", "overtaken"):
             self.counts[recipe, what] += getattr(verdict, what)
+        self.reasons |= verdict.reasons
         if verdict.wrong:
             self.counts[recipe, "wrong"] += 1
             self.wrong[seed] = verdict.wrong[0]
@@ -56,6 +61,7 @@ class Played:
         """Take in how others went."""
         self.counts += other.counts
         self.wrong |= other.wrong
+        self.reasons |= other.reasons
 
 
 def play(seeds: Iterable[int], play_one: Callable[[int], Verdict] = judge) -> Played:
@@ -80,6 +86,8 @@ def table(played: Played) -> Iterator[str]:
         yield f"| {recipe} | {' | '.join(f'{played.counts[recipe, what]:,}' for what in columns)} |"
     sums = (sum(played.counts[recipe, what] for recipe in recipes) for what in columns)
     yield f"| all | {' | '.join(f'{count:,}' for count in sums)} |"
+    never = ", ".join(sorted(set(Reason) - played.reasons))
+    yield f"reasons of decisions: {len(played.reasons)} of {len(Reason)}; never: {never or 'none'}"
 
 
 def main(words: list[str]) -> int:
@@ -92,7 +100,7 @@ def main(words: list[str]) -> int:
         parser.error(f"{MOST:,} worlds at most, on 1 process at least")
     began_s, played, interrupted = time.monotonic(), Played(), True
     batches = [asked.seeds[at : at + BATCH] for at in range(0, len(asked.seeds), BATCH)]
-    with suppress(KeyboardInterrupt), get_context("spawn").Pool(asked.processes, _leave_interrupts) as pool:
+    with suppress(KeyboardInterrupt), get_context("spawn").Pool(asked.processes, _begin) as pool:
         tell(f"{len(asked.seeds):,} worlds, {asked.processes} at a time")
         for number, part in enumerate(pool.imap(play, batches), 1):
             played.add(part)
@@ -114,9 +122,13 @@ def main(words: list[str]) -> int:
     return 1 if played.wrong else 0
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C ends the parent, which then ends the others, and tells what was played until then."""
+def _begin() -> None:
+    """Ctrl-C ends the parent, which then ends the others, and tells what was played until then.
+
+    What agents log is part of no table.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.disable()
 
 
 def tell(text: str) -> None:

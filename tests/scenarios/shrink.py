@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fencer.simulation.commands import about
-from fencer.simulation.faults import Fault, What
+from fencer.simulation.faults import OF_LINKS, Fault, What
 from fencer.simulation.stage import AgentFactory
 from tests.scenarios.judge import Kept, Verdict, judge, world_of
 from tests.scenarios.recipes import real_agent
@@ -26,6 +26,7 @@ ENDS: Mapping[What, frozenset[What]] = {
     What.KUBELET_START: frozenset({What.KUBELET_STOP}),
     What.HOST_ON: frozenset({What.HOST_OFF}),
     What.HOST_JOINED: frozenset({What.HOST_CUT}),
+    What.LINK_BACK: OF_LINKS - {What.LINK_BACK},
 }
 """What ends what: left out alone, what it ends would last for ever, which goes wrong in another way."""
 

@@ -8,7 +8,7 @@ from fencer.core.policy import Policy
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.layers import SKEWED_S
 from fencer.simulation.scenario import ServerClock, mixed
-from fencer.simulation.skew import Balancer, SkewedCluster, SkewedLeases
+from fencer.simulation.skew import Balancer, skewed
 from fencer.simulation.worlds import world_by_seed
 
 
@@ -32,7 +32,7 @@ def test_a_clock_that_is_set_shows_another_time_from_then_on():
 
 def test_each_answer_that_has_a_time_has_that_of_one_server(simulation):
     servers = balancer(simulation, ServerClock(), ServerClock(120.0), ServerClock(-590.0))
-    cluster, clock = SkewedCluster(simulation.cluster, servers), simulation.clock
+    cluster, clock = skewed(simulation.cluster, servers), simulation.clock
     shown = {cluster.pause().utc for _ in range(40)} | {cluster.fact("k8s-2").utc for _ in range(40)}
     assert shown == {clock.utc(), clock.utc_in(120.0), clock.utc_in(-590.0)}
     assert cluster.heartbeats(None).leases == simulation.cluster.heartbeats(None).leases
@@ -42,7 +42,7 @@ def test_each_answer_that_has_a_time_has_that_of_one_server(simulation):
 
 
 def test_so_have_leases(simulation):
-    leases = SkewedLeases(simulation.leases, balancer(simulation, ServerClock(60.0)))
+    leases = skewed(simulation.leases, balancer(simulation, ServerClock(60.0)))
     simulation.leases.make("one")
     record = leases.read_lease("one")
     assert record.utc == simulation.clock.utc_in(60.0)
@@ -51,8 +51,8 @@ def test_so_have_leases(simulation):
 
 def test_worlds_draw_them_and_are_otherwise_as_they_were():
     worlds = [world_by_seed(seed, Policy()) for seed in range(400)]
-    skewed = [world for world in worlds if world.clocks]
-    clocks = [server for world in skewed for server in world.clocks]
+    apart = [world for world in worlds if world.clocks]
+    clocks = [server for world in apart for server in world.clocks]
     assert {abs(server.ahead_s) for server in clocks} == set(SKEWED_S)
     assert any(server.ahead_at(1e9) != server.ahead_s for server in clocks)
-    assert any(len(world.watchers) > 1 for world in skewed)
+    assert any(len(world.watchers) > 1 for world in apart)

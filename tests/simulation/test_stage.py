@@ -17,7 +17,6 @@ from fencer.simulation.stage import Summary, play
 from fencer.simulation.stories.deaths import VM_PAUSED, VM_STOPPED
 from fencer.simulation.timeline import StageEvent, Timeline
 from fencer.simulation.truth import Breach
-from fencer.simulation.worlds import world_by_seed
 from tests.simulation.worlds import Hasty, Idle
 
 TRUST_AND_RESUME = replace(
@@ -192,14 +191,6 @@ def test_what_comes_and_goes_stays_too_briefly_to_be_believed_and_away_too_long_
         apart_s = [after.at_s - before.at_s for before, after in pairwise(first)]
         assert max(apart_s[::2]) < ARMED.confirm_s
         assert min(apart_s[1::2]) > ARMED.poll_s
-
-
-def test_every_fault_is_drawn_by_some_seed_or_is_for_scripts_only():
-    drawn = {fault.what for seed in range(1500) for fault in world_by_seed(seed, ARMED).script}
-    assert set(What) - drawn == FOR_SCRIPTS_ONLY
-
-
-FOR_SCRIPTS_ONLY = {What.BUDGETS_LOOSENED, What.RESTORE_BACKUP}
 
 
 def test_incidents_of_every_kind_play_to_their_end_without_an_agent():

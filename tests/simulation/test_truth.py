@@ -7,7 +7,15 @@ import pytest
 
 from fencer.contract.deadlines import IN_TIME
 from fencer.core.model import Cordon, FenceMark
-from fencer.core.policy import PausedGuest, ResumedGuest, UnresponsiveGuest
+from fencer.core.policy import (
+    AfterStop,
+    Mode,
+    PausedGuest,
+    Remediation,
+    ResumedGuest,
+    SavedGuest,
+    UnresponsiveGuest,
+)
 from fencer.core.requests import Progress, Strategy
 from fencer.errors import HypervisorProtocol
 from fencer.simulation.assembly import Shape, Simulation
@@ -236,6 +244,83 @@ def test_where_the_operator_wants_no_such_stop_somebody_has_to_ask_for_it(strate
         world.truth.cut_off(world.simulation.guest("k8s-2"))
 
 
+def test_what_others_ask_for_stops_no_guest_where_the_operator_lets_them_only_prove():
+    world = Witnessed(policy=replace(ARMED, remediation=Remediation.PROVE))
+    world.happen(What.NIC_OFF, pass_s=310.0)
+    world.simulation.requests.make("k8s-2", Strategy.STOP, "a test")
+    with pytest.raises(Breach, match="and nobody asked for that"):
+        world.truth.cut_off(world.simulation.guest("k8s-2"))
+
+
+@pytest.mark.parametrize("paused_guest", [PausedGuest.REFUSE, PausedGuest.TRUST])
+def test_a_paused_guest_is_stopped_only_where_the_operator_wants_that(paused_guest):
+    world = Witnessed(policy=replace(ARMED, paused_guest=paused_guest))
+    world.happen(What.PAUSE, pass_s=200.0)
+    with pytest.raises(Breach, match="its guest is stopped, which is paused, and nobody asked for that"):
+        world.hypervisors["lab"].stop(world.simulation.guest("k8s-2").ref, None, IN_TIME)
+
+
+@pytest.mark.parametrize("saved_guest", SavedGuest)
+def test_a_saved_memory_is_thrown_away_only_where_the_operator_wants_that(saved_guest):
+    world = Witnessed(policy=replace(ARMED, saved_guest=saved_guest))
+    world.happen(What.SAVE, pass_s=60.0)
+    wanted = saved_guest is SavedGuest.DISCARD
+    with nullcontext() if wanted else pytest.raises(Breach, match="its saved memory is thrown away"):
+        world.hypervisors["lab"].discard(world.simulation.guest("k8s-2").ref, None, IN_TIME)
+
+
+def test_a_saved_memory_takes_the_window_of_a_power_off():
+    world = Witnessed(policy=replace(ARMED, saved_guest=SavedGuest.DISCARD, paused_for_s=1.0))
+    world.happen(What.SAVE)
+    world.happen(What.PAUSE, "k8s-1", pass_s=2.0)
+    port = world.hypervisors["lab"]
+    port.stop(world.simulation.guest("k8s-1").ref, None, IN_TIME)
+    with pytest.raises(Breach, match=r"its guest is stopped 0\.0 s after another one"):
+        port.discard(world.simulation.guest("k8s-2").ref, None, IN_TIME)
+
+
+def test_an_agent_starts_what_it_has_stopped_only_where_the_operator_wants_that():
+    world = Witnessed(policy=replace(ARMED, paused_for_s=1.0))
+    port, guest = world.hypervisors["lab"], world.simulation.guest("k8s-2").ref
+    world.happen(What.PAUSE, pass_s=2.0)
+    port.stop(guest, None, IN_TIME)
+    with pytest.raises(Breach, match="its guest is started, and nobody asked for that"):
+        port.start(guest, None, IN_TIME)
+
+
+def test_each_agent_is_judged_by_its_own_policy():
+    world = Witnessed()
+    trusting = replace(ARMED, paused_guest=PausedGuest.TRUST)
+    world.port, _ = world.truth.ports("", policy=trusting)
+    world.happen(What.PAUSE)
+    world.happen(What.PAUSE, "k8s-1", pass_s=60.0)
+    world.taint()
+    assert world.truth.taken_for_gone == {"k8s-2"}
+    world.port, _ = world.truth.ports("")
+    with pytest.raises(Breach, match="tainted, and its guest k8s-1 is paused"):
+        world.taint("k8s-1")
+
+
+def test_an_agent_that_only_observes_changes_nothing():
+    world = Witnessed()
+    observing = replace(ARMED, mode=Mode.OBSERVE)
+    world.port, hypervisors = world.truth.ports("", policy=observing)
+    world.happen(What.CRASH, pass_s=60.0)
+    with pytest.raises(Breach, match="changed by an agent that only observes"):
+        world.taint()
+    with pytest.raises(Breach, match="an agent that only observes gives an order"):
+        hypervisors["lab"].start(world.simulation.guest("k8s-2").ref, None, IN_TIME)
+
+
+def test_what_a_person_types_may_change_things_where_its_agent_only_observes():
+    world = Witnessed()
+    world.port, _ = world.truth.ports(
+        "", policy=replace(ARMED, mode=Mode.OBSERVE), typed=Typed("start k8s-2", 0.0)
+    )
+    world.happen(What.CRASH, pass_s=60.0)
+    world.taint()
+
+
 @pytest.mark.parametrize(
     ("given_up", "why"), [(True, "has given that up"), (False, "somebody else works on it")], ids=str
 )
@@ -259,7 +344,7 @@ def test_done_is_only_told_of_what_was_fenced():
 
 
 def test_only_who_was_stopped_by_an_agent_is_started_by_one_and_once():
-    world = Witnessed(policy=replace(ARMED, paused_for_s=1.0))
+    world = Witnessed(policy=replace(ARMED, paused_for_s=1.0, after_stop=AfterStop.START))
     port, guest = world.hypervisors["lab"], world.simulation.guest("k8s-2").ref
     stolen = pytest.raises(Breach, match="its guest is started, and it was no agent that had stopped it")
     world.happen(What.POWER_OFF)
@@ -380,3 +465,61 @@ def test_a_look_of_long_ago_is_none():
     late.happen(What.REVERT, pass_s=11.0)
     with pytest.raises(Breach, match="tainted"):
         late.taint()
+
+
+def test_two_vms_that_run_from_one_disk_are_counted_whoever_starts_them():
+    world = Witnessed(Shape(further=("lab-b",)))
+    world.happen(What.NIC_OFF)
+    world.happen(What.STARTED_ELSEWHERE)
+    assert world.simulation.guest("k8s-2@lab-b").running()
+    assert world.simulation.world.running_copies == 1
+    assert world.truth.breaches == 0
+
+
+def test_a_clone_has_a_disk_of_its_own_and_a_copy_of_the_definition_has_not():
+    copies = {}
+    for what in (What.CLONE, What.COPY_DEFINITION):
+        world = Witnessed()
+        world.happen(what)
+        world.happen(What.START, "k8s-2-copy")
+        copies[what] = world.simulation.world.running_copies
+    assert copies == {What.CLONE: 0, What.COPY_DEFINITION: 1}
+
+
+@pytest.mark.parametrize("state", [None, What.PAUSE, What.SAVE], ids=str)
+def test_fencer_starts_no_vm_beside_another_one_of_its_disk(state):
+    world = Witnessed(Shape(further=("lab-b",)))
+    world.happen(What.CRASH)
+    world.happen(What.STARTED_ELSEWHERE, pass_s=30.0)
+    if state is not None:
+        world.happen(state, "k8s-2@lab-b")
+    _, by_hand = world.truth.ports("", typed=Typed("start k8s-2", 0.0))
+    with pytest.raises(Breach, match="k8s-2 is started, and k8s-2@lab-b, of the same disk, is"):
+        by_hand["lab"].start(world.simulation.guest("k8s-2").ref, None, IN_TIME)
+
+
+@pytest.mark.parametrize(
+    ("what", "pass_s", "knows"),
+    [
+        (What.STARTED_ABROAD, 30.0, None),
+        (What.STARTED_ELSEWHERE, 30.0, ("lab",)),
+        (What.STARTED_ELSEWHERE, 1.0, None),
+    ],
+)
+def test_a_copy_that_fencer_could_not_see_is_counted_and_is_no_breach(what, pass_s, knows):
+    world = Witnessed(Shape(further=("lab-b",), foreign=("elsewhere",)))
+    world.happen(What.CRASH)
+    world.happen(what, pass_s=pass_s)
+    _, by_hand = world.truth.ports("", typed=Typed("start k8s-2", 0.0), knows=knows)
+    by_hand["lab"].start(world.simulation.guest("k8s-2").ref, None, IN_TIME)
+    assert world.truth.unseen_copies == 1
+
+
+def test_a_configuration_that_was_moved_leaves_its_process_where_no_hypervisor_lists_it():
+    world = Witnessed(Shape(hosts=("lab1", "lab2")))
+    world.happen(What.HOST_CUT, "lab2")
+    world.happen(What.STARTED_ON_OTHER_HOST, pass_s=30.0)
+    listed = [one.guest.host for one in world.simulation.hypervisor.sweep() if one.guest.name == "k8s-2"]
+    assert listed == ["lab1"]
+    assert world.simulation.guest("k8s-2").writes
+    assert world.simulation.heard(world.simulation.guest("k8s-2@lab1"))

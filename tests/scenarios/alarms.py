@@ -1,0 +1,210 @@
+"""What the judge says of alarms: false ones, and those that are missing. A false alarm is a fault, too."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from fencer.core.starts import LOOP_S, LOOP_STARTS, STAYS_OFF_S
+from fencer.simulation.faults import OF_AGENTS, OF_PEOPLE, What
+from fencer.simulation.guests import Guest
+from fencer.simulation.hypervisor import Trouble
+from fencer.simulation.scenario import Watcher
+from fencer.simulation.stage import Stage
+from fencer.simulation.timeline import StageEvent
+
+SEEING = frozenset({What.AGENT_ARMED, What.AGENT_SNAPSHOT, What.DISK_HANGS})
+"""What happens to an agent that sees and remembers everything all the same."""
+ALARMED_WITHIN_S = 40.0
+"""Old memory is reported in so many seconds and two renewals, unless nothing answers: a late answer."""
+LOOKS_A_RUN = 2
+"""A run that is as short as so many polls and calls may be over before any agent has read it."""
+SLACK_S = 30.0
+"""So much later than it was a start may be seen: a close look, a late answer."""
+BOOT_S = 120.0
+"""So much later may its boot id be seen: by a kubelet that is slow, on a list that lags."""
+
+FORGED = frozenset({What.FORGE_MARK, What.HOSTILE_NOTES})
+"""What makes a mark one that cannot be read."""
+LIES = frozenset({What.LIE_STOPPED, What.ALL_STOPPED})
+"""What makes an endpoint one that is wrong about VMs."""
+BEGINS = frozenset({What.START, What.RESUME, What.RESTORE, What.REVERT, What.REBOOT})
+"""What may begin another run of a VM."""
+BLINDS = frozenset(
+    {
+        *(What.STALE, What.HEARSAY, What.TOO_LATE, What.HANG, What.UNREACHABLE, What.DENIED, What.NO_QUORUM),
+        *(What.ALL_STOPPED, What.FREEZE, What.HOST_OFF, What.HOST_CUT, What.API_DOWN),
+        *(What.LIE_UUID, What.REPLACE, What.DELETE_NODE),
+    }
+)
+"""What may keep fencer from seeing that a VM is started, whatever it happens to …"""
+CALM = frozenset(
+    {
+        *(What.CRASH, What.POWER_OFF, What.SHUTDOWN, What.REBOOT, What.START, What.PAUSE, What.RESUME),
+        *(What.NIC_OFF, What.NIC_ON, What.KUBELET_STOP, What.KUBELET_START, What.FORCE_DELETE_PODS),
+        *(What.CORDON_BY_HAND, What.UNCORDON_BY_HAND, What.UNSETTLED, *OF_PEOPLE),
+    }
+)
+"""… and what may happen to that VM, and does not."""
+
+
+def false_alarms(stage: Stage, events: Sequence[StageEvent]) -> Iterator[str]:
+    """Say of each alarm, and of each endpoint that is distrusted, that nothing was the matter.
+
+    An alarm that no row of `RIGHT` knows is a fault: a new one has to be judged, too.
+    """
+    for event in events:
+        node = event.node
+        if event.data.get("action") == "Alarm" and node is not None:
+            judges = [judge for text, judge in RIGHT.items() if re.search(text, event.text)]
+            if not judges:
+                yield f"{node}: an alarm that the judge does not know: {event.text}"
+            elif not any(judge(stage, node, event.t_s) for judge in judges):
+                yield f"{node}: a false alarm: {event.text}"
+        elif DISTRUSTED.search(event.text) and not LIES & {fault.what for fault in stage.scenario.script}:
+            yield f"{node}: an endpoint is distrusted that was right: {event.text}"
+
+
+DISTRUSTED = re.compile("is distrusted: it reported")
+
+
+def _old_memory(stage: Stage, node: str, at_s: float) -> bool:
+    """Whether memory from before a fence has run since."""
+    return stage.truth.boots.memory_back_s.get(node, math.inf) <= at_s
+
+
+def _earlier_boot(stage: Stage, node: str, at_s: float) -> bool:
+    """Whether a boot of the node has run that is not its newest."""
+    return stage.truth.boots.earlier_boot_s.get(node, math.inf) <= at_s
+
+
+def _forged(stage: Stage, node: str, at_s: float) -> bool:
+    """Whether someone without the key has written on the Node."""
+    script = stage.scenario.script
+    return any(fault.what in FORGED and fault.target == node and fault.at_s <= at_s for fault in script)
+
+
+def _late(stage: Stage, node: str, at_s: float) -> bool:
+    """Whether its VM has been running for so long that its fence should be off."""
+    runs_s = stage.simulation.timeline.began_s + at_s - stage.truth.runs_since_s(node)
+    alarm_s = min(policy.unfence_alarm_s for policy in stage.scenario.policies)
+    return runs_s >= alarm_s - SLACK_S
+
+
+def _loops(stage: Stage, node: str, at_s: float) -> bool:
+    """Whether its VM was started often enough (M6)."""
+    times = [start_s for start_s in stage.truth.boots.starts_s.get(node, ()) if start_s <= at_s]
+    return bool(_loops_since(times, LOOP_S + BOOT_S))
+
+
+RIGHT: Mapping[str, Callable[[Stage, str, float], bool]] = {
+    "old memory|fenced wrongly|with the memory": _old_memory,
+    "an earlier boot again": _earlier_boot,
+    "is not signed": _forged,
+    "its node is still fenced": _late,
+    "crash loop": _loops,
+}
+"""What an alarm says → whether it is right, about a node at a time of the story."""
+
+
+def missing_loops(stage: Stage, events: Sequence[StageEvent]) -> Iterator[str]:
+    """Say that a VM is in a crash loop and no alarm says so (M6)."""
+    ends_s = stage.simulation.timeline.now_s() - SLACK_S
+    alarmed = {event.node for event in events if "crash loop" in event.text and event.data.get("action")}
+    for node, times in stage.truth.boots.starts_s.items():
+        since_s = _loops_since(times, LOOP_S - SLACK_S)
+        if since_s and since_s[0] < ends_s and node not in alarmed and _counts(stage, node):
+            yield f"{node}: its VM is in a crash loop since {since_s[0]:.0f} s, and there was no alarm"
+
+
+def _watches_all(watcher: Watcher) -> bool:
+    """Whether an agent watches every endpoint from the beginning to the end."""
+    always = not watcher.from_s and math.isinf(watcher.until_s)
+    return always and not watcher.knows and not watcher.observes
+
+
+def _loops_since(times: Sequence[float], within_s: float) -> list[float]:
+    """Return with which starts a VM was started often enough in so many seconds."""
+    pairs = zip(times, times[LOOP_STARTS - 1 :], strict=False)
+    return [later_s for earlier_s, later_s in pairs if later_s - earlier_s <= within_s]
+
+
+def _counts(stage: Stage, node: str) -> bool:
+    """Whether nothing keeps an agent that watches from the beginning from seeing each start of a VM."""
+    script = stage.scenario.script
+    its = [fault for fault in script if fault.target == node]
+    starts = [fault.at_s for fault in its if fault.what in {What.START, What.REBOOT}]
+    deaths = [fault.at_s for fault in its if fault.what in {What.CRASH, What.POWER_OFF, What.SHUTDOWN}]
+    off_s = [
+        min((at_s for at_s in starts if at_s > death_s), default=death_s) - death_s for death_s in deaths
+    ]
+    quick = max(off_s, default=0.0) < STAYS_OFF_S - SLACK_S
+    look_s = stage.scenario.policy.poll_s + stage.scenario.shape.call_s
+    runs_s = [min((at_s for at_s in deaths if at_s > start), default=math.inf) - start for start in starts]
+    slow = min(runs_s, default=math.inf) > LOOKS_A_RUN * look_s
+    hit = {fault.target for fault in script if fault.what in OF_AGENTS - SEEING}
+    watchers = enumerate(stage.scenario.watchers, 1)
+    watched = any(_watches_all(one) and f"fencer-{number}" not in hit for number, one in watchers)
+    seen = not BLINDS & {fault.what for fault in script} and {fault.what for fault in its} <= CALM
+    return quick and slow and watched and seen
+
+
+def revenants(stage: Stage) -> list[str]:
+    """Name the nodes whose VM runs on with memory that was gone, under a fence, and alone with its UUID.
+
+    Otherwise it may be told from a copy only later. Nor where nothing answers fencer; where its mark was
+    forged, which it says, leaving that node to a person; and where neither hypervisor nor kubelet tells.
+    """
+    simulation = stage.simulation
+    troubled = any(endpoint.trouble != Trouble() for endpoint in simulation.hypervisors.values())
+    if simulation.api.down_why is not None or troubled:
+        return []
+    forged = {fault.target for fault in stage.scenario.script if fault.what in FORGED}
+    return [
+        guest.node
+        for guest in simulation.world.guests.values()
+        if guest.revenant
+        and guest.writes
+        and _runs_alone(stage, guest)
+        and guest.node in simulation.api.nodes
+        and simulation.api.nodes[guest.node].out_of_service
+        and guest.node not in forged
+        and (stage.scenario.shape.tells_cold or simulation.can_be_heard(guest))
+    ]
+
+
+def _runs_alone(stage: Stage, guest: Guest) -> bool:
+    """Whether no copy of a VM runs."""
+    guests = stage.simulation.world.guests.values()
+    return sum(one.uuid == guest.uuid and one.writes for one in guests) == 1
+
+
+def missing_alarms(
+    events: Sequence[StageEvent], back: tuple[str, float] | None, renewals_s: float
+) -> Iterator[str]:
+    """Say that old memory writes beside new owners, and there was no alarm; or that its fence was lifted.
+
+    Args:
+        events: All of the story.
+        back: On which node's VM it came back, and when; None: it did not.
+        renewals_s: How long two renewals of a kubelet take.
+    """
+    if back is None:
+        return
+    node, back_s = back
+    events = [event for event in events if event.node == node]
+    begins = {what.value for what in BEGINS}
+    began_s = max(
+        (event.t_s for event in events if event.data["what"] in begins and event.t_s <= back_s),
+        default=back_s,
+    )
+    alarms = [event.t_s for event in events if event.data.get("action") == "Alarm"]
+    if not any(began_s <= alarm_s <= back_s + ALARMED_WITHIN_S + renewals_s for alarm_s in alarms):
+        yield "old memory came back, and there was no alarm"
+    ends = {"reboot", "StopGuest"}
+    ended = (event for event in events if {event.data["what"], event.data.get("action")} & ends)
+    end_s = next((event.t_s for event in ended if event.t_s > back_s), math.inf)
+    lifts = (event.t_s for event in events if event.data.get("action") == "UntaintNode")
+    if any(back_s <= lift_s < end_s for lift_s in lifts):
+        yield "a fence was lifted for old memory"

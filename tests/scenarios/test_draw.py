@@ -1,0 +1,154 @@
+"""Whatever can happen comes in some drawn world; none is played. A new feature shows here that it is covered.
+
+What broke the promise lay outside what the worlds drew, twice. So nothing may be left out by accident: a
+fault, a hold, a key of the policy, an intent, a command that acts, or a property of a world that is never
+drawn fails a test here, and what is left out on purpose is named with its reason.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+
+import pytest
+
+from fencer.cli.main import COMMANDS
+from fencer.core.holds import HOLDS
+from fencer.core.model import Intent, Reason
+from fencer.core.policy import Policy
+from fencer.simulation.assembly import Shape
+from fencer.simulation.faults import What
+from fencer.simulation.requests import HealthCheck
+from fencer.simulation.scenario import Scenario, ServerClock, Watcher
+from tests.scenarios.judge import world_of
+
+WORLDS = 3000
+
+FOR_STORIES_ONLY = {
+    What.BUDGETS_LOOSENED,
+    What.RESTORE_BACKUP,
+}
+"""Faults that no world draws."""
+
+LOOKING = {
+    *("demo", "init", "check", "status", "explain", "history", "report", "topology", "plan", "notify"),
+    *("config", "setup", "replay", "journal", "version", "support-bundle"),
+}
+"""Commands that act on no cluster and no VM: they look, or set fencer itself up."""
+ACTING = {"fence", "unfence", "trust", "pause", "resume", "drain", "shutdown", "start", "drill"}
+WATCHING = {"watch"}
+"""What each world's agents are."""
+
+INTENTS: Mapping[Intent, set[str]] = {
+    Intent.WATCH: WATCHING,
+    Intent.FENCE: {"fence"},
+    Intent.UNFENCE: {"unfence"},
+    Intent.SHUTDOWN: {"shutdown"},
+    Intent.START: {"start"},
+}
+"""By which commands each is asked."""
+
+
+@cache
+def drawn():
+    """The worlds, each under its own recipe."""
+    return tuple(world_of(seed) for seed in range(WORLDS))
+
+
+@cache
+def happens():
+    """How many of them have each fault."""
+    return Counter(what for world in drawn() for what in {fault.what for fault in world.script})
+
+
+def typed():
+    """Return the commands that are typed in any of them."""
+    return {fault.words.split()[0] for world in drawn() for fault in world.script if fault.what is What.TYPED}
+
+
+def faults(*whats: What) -> Callable[[Scenario], bool]:
+    """Return whether any of these happens in a world."""
+    return lambda world: any(fault.what in whats for fault in world.script)
+
+
+HELD_BY: Mapping[Reason, Callable[[Scenario], bool]] = {
+    Reason.FENCING_PAUSED: faults(What.FENCING_PAUSED),
+    Reason.NODE_PAUSED: faults(What.NODE_PAUSED),
+    Reason.NODE_EXCLUDED: faults(What.NODE_EXCLUDED),
+    Reason.MAINTENANCE: lambda world: bool(world.policy.maintenance),
+    Reason.OBSERVE_MODE: faults(What.AGENT_ARMED),
+    Reason.STANDBY: lambda world: len(world.watchers) > 1,
+    Reason.NO_LEASE: faults(What.AGENT_FROZEN, What.API_DOWN),
+    Reason.NODE_RESERVED: lambda world: world.health_check is not None and not world.health_check.asks,
+    Reason.HANDED_OVER: lambda world: world.health_check is not None and world.health_check.escalates,
+    Reason.GIVEN_UP: lambda world: world.health_check is not None and world.health_check.patience_s < 60,
+    Reason.MARK_UNREADABLE: faults(What.HOSTILE_NOTES),
+    Reason.DOUBTS_UNREADABLE: faults(What.HOSTILE_NOTES),
+    Reason.MARK_UNSIGNED: faults(What.FORGE_MARK),
+    Reason.NOTES_FIRST: faults(What.API_DOWN),
+    Reason.BLIND: faults(What.UNREACHABLE, What.HANG),
+    Reason.EVIDENCE_MISSING: faults(What.TOO_LATE, What.DENIED),
+    Reason.EVIDENCE_STALE: faults(What.LATE),
+}
+"""What brings each hold about."""
+
+
+def test_every_fault_comes():
+    assert set(What) - happens().keys() == FOR_STORIES_ONLY
+
+
+def test_every_command_acts_or_looks():
+    """A new command has to say here which of both it does."""
+    assert set(COMMANDS) == ACTING | LOOKING | WATCHING
+
+
+def test_every_command_that_acts_is_typed():
+    assert ACTING - typed() == set()
+
+
+def test_every_intent_comes():
+    assert [intent for intent in Intent if not INTENTS[intent] <= typed() | WATCHING] == []
+
+
+@pytest.mark.parametrize("hold", HOLDS, ids=lambda hold: hold.name)
+def test_every_hold_comes_by_each_of_its_reasons(hold):
+    never = [reason for reason in hold.reasons if not any(map(HELD_BY[reason], drawn()))]
+    assert never == []
+
+
+SAME_EVERYWHERE = {
+    Scenario: {"title", "story", "fenced", "refused", "alone_s", "alone_whole", "spared", "stays_fenced"}
+    | {"second_writer", "done", "interleaved"},
+    Policy: {"mode"},
+    Shape: {"endpoint", "abroad"},
+}
+"""What is the same in all of them: what only a story needs, and what a fault changes (the mode)."""
+
+
+def values(kind, thing):
+    """Yield each thing of a kind that a world has anywhere in it."""
+    if isinstance(thing, kind):
+        yield thing
+    if is_dataclass(thing):
+        for field in fields(thing):
+            yield from values(kind, getattr(thing, field.name))
+    elif isinstance(thing, tuple):
+        for one in thing:
+            yield from values(kind, one)
+
+
+@pytest.mark.parametrize(
+    "kind", [Scenario, Policy, Shape, Watcher, HealthCheck, ServerClock], ids=lambda kind: kind.__name__
+)
+def test_every_property_of_a_world_varies(kind):
+    """Each key of the policy, each setting of agents, kubelets and controllers has two values or more."""
+    things = [thing for world in drawn() for thing in values(kind, world)]
+    seen = {field.name: {repr(getattr(thing, field.name)) for thing in things} for field in fields(kind)}
+    alike = {name for name, found in seen.items() if len(found) < 2}
+    assert alike == SAME_EVERYWHERE.get(kind, set())
+
+
+def test_features_meet():
+    """Holds, commands, and troubles of agents come together, not only one at a time."""
+    layers = [len({fault.what for fault in world.script}) for world in drawn()]
+    assert sum(count >= 6 for count in layers) > WORLDS / 10
