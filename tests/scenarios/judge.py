@@ -17,7 +17,7 @@ from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
 from tests.scenarios.aftermath import longest_s, told_wrong, unfinished
 from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants
-from tests.scenarios.excuses import Still, could_not_be_told
+from tests.scenarios.excuses import Still, could_not_be_told, drained_twins
 from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
 from tests.scenarios.recipes import RECIPES, real_agent
 
@@ -149,7 +149,8 @@ def _stood_still(events: list[StageEvent]) -> list[Still]:
 
 def _hazards(stage: Stage) -> Iterator[str]:
     """A volume was given away while a frozen guest held it, and no operator has accepted that."""
-    if stage.simulation.world.resumable_hazards and not stage.truth.taken_for_gone:
+    accepted = stage.truth.taken_for_gone or drained_twins(stage)
+    if stage.simulation.world.resumable_hazards and not accepted:
         yield "a volume was given away that a paused or saved guest has mounted"
 
 

@@ -11,6 +11,7 @@ from fencer.cli.stage_commands import VERBS
 from fencer.cli.stage_typed import options_of
 from fencer.contract.deadlines import IN_TIME
 from fencer.core.model import Cordon, FenceMark
+from fencer.simulation.assembly import Shape
 from fencer.simulation.commands import LOOKS, Typed, about, bound_s, paused_for_s
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.scenario import ARMED, Scenario
@@ -100,6 +101,23 @@ def test_ctrl_c_during_a_drill_starts_its_vm_again():
     stage = played(story(typed(40, "drill k8s-2 --timeout 120"), ctrl_c))
     assert (stage.typed[0].interrupted, stage.typed[0].done) == (True, False)
     assert stage.simulation.guest("k8s-2").running()
+
+
+@pytest.mark.parametrize("what", [What.STARTED_ELSEWHERE, What.STARTED_ABROAD])
+@pytest.mark.parametrize("ctrl_c_s", [None, 70.0, 140.0])
+def test_a_drill_starts_no_second_copy_of_a_vm_that_another_tool_has_started(what, ctrl_c_s):
+    shape = Shape(further=("lab-b",), foreign=("elsewhere",))
+    ctrl_c = () if ctrl_c_s is None else (Fault(ctrl_c_s, What.INTERRUPTED, "k8s-2"),)
+    drill, other = typed(40, "drill k8s-2 --timeout 120"), Fault(55, what, "k8s-2")
+    stage = played(story(drill, other, *ctrl_c, shape=shape))
+    assert stage.simulation.world.running_copies == 0
+
+
+def test_a_person_may_trust_an_endpoint_that_was_right_about_vms_that_live_elsewhere():
+    moves = (Fault(30, What.MOVE_COLD, name) for name in ("k8s-2", "k8s-3"))
+    shape = Shape(foreign=("elsewhere",))
+    stage = played(story(*moves, typed(250, "trust lab --why drawn"), shape=shape))
+    assert stage.typed[0].done, stage.typed[0].text
 
 
 def test_a_drill_that_is_killed_leaves_its_vm_off_and_its_node_is_fenced():
