@@ -10,6 +10,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TypeAlias
 
+from fencer.simulation.deceptions import gives_away_s
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.layers import Layer, and_then, began_s, chance_of, death_of
 from fencer.simulation.scenario import Scenario
@@ -18,6 +19,8 @@ Line: TypeAlias = Callable[[Random, Scenario, str], str]
 """Draws the words of a command about a node."""
 
 WHY = "--why drawn"
+TWO = 2
+"""An endpoint is distrusted once it was wrong about so many VMs."""
 BROKEN_OFF = (0.3, 2.0, 5.0, 12.0, 30.0, 70.0, 150.0)
 """So many seconds after it was typed a command is broken off."""
 
@@ -185,6 +188,25 @@ def trusted_again(chance: Random, world: Scenario) -> Scenario:
     return and_then(world, Fault(at_s, What.TYPED, words=f"trust {endpoint} {WHY}"))
 
 
+def distrusted(chance: Random, world: Scenario) -> Scenario:
+    """An endpoint was wrong about two VMs that die then, and a person trusts it again, once it is right."""
+    shape, hit = world.shape, {fault.target for fault in world.script}
+    quiet = [
+        name
+        for name in shape.nodes
+        if not {name, shape.host_of(name), shape.endpoint_of(name)} & hit and name not in shape.spare
+    ]
+    two = [name for name in quiet if shape.endpoint_of(name) == shape.endpoint_of(quiet[0])][:2]
+    if len(two) < TWO or "" in hit:
+        return world
+    at_s, endpoint = began_s(world) + chance.uniform(-20.0, 60.0), shape.endpoint_of(two[0])
+    ends_s = at_s + gives_away_s(shape) + chance.uniform(10.0, 40.0)
+    lies = (Fault(at_s, What.LIE_STOPPED, name) for name in two)
+    deaths = (Fault(ends_s - 1.0, What.CRASH, name) for name in two)
+    trusts = Fault(ends_s + chance.uniform(5.0, 150.0), What.TYPED, words=f"trust {endpoint} {WHY}")
+    return and_then(world, *lies, *deaths, Fault(ends_s, What.TRUTHFUL, endpoint), trusts)
+
+
 def broken_off(chance: Random, world: Scenario) -> Scenario:
     """Whoever typed something presses Ctrl-C, loses the session, or the command is killed."""
     typed = [fault for fault in world.script if fault.what is What.TYPED and fault.target]
@@ -208,5 +230,6 @@ TYPED = (
     Layer(paused_by_command, 0.05),
     Layer(confirmed, 0.05),
     Layer(trusted_again, 0.3),
+    Layer(distrusted, 0.05),
     Layer(broken_off, 0.4),
 )

@@ -19,7 +19,9 @@ from fencer.simulation.summary import CommandSummary
 from fencer.simulation.truth import Truth
 
 AGAIN_S = 10.0
-"""After so long a person types again what ends a pause, if nobody answered."""
+"""After so long a person types it again, if there was no answer."""
+INSISTED = frozenset({"resume", "trust"})
+"""Without these fencer would be held back for ever."""
 OFF = frozenset({PowerState.STOPPED, PowerState.ABSENT})
 COMES_BACK = frozenset(
     {
@@ -96,6 +98,9 @@ class Typist:
             done, text = obeyed.done, obeyed.text
         except FencerError as error:
             text = str(error)
+            if typed.verb in INSISTED:
+                again = Fault(0.0, What.TYPED, node, words=typed.words)
+                self.simulation.clock.after(AGAIN_S, lambda: self.type(again))
         except KeyboardInterrupt:
             text = "interrupted"
         except Killed:
@@ -111,9 +116,6 @@ class Typist:
             told = {"words": typed.words, "done": done, "looks": ended.looks}
             self.simulation.timeline.tell("fencer", node or None, "answered", text, **told)
         self.truth.commanded.ends(typed)
-        if typed.verb == "resume" and not done:
-            again = Fault(0.0, What.TYPED, node, words=typed.words)
-            self.simulation.clock.after(AGAIN_S, lambda: self.type(again))
 
     # --- what an honest person does not say
 

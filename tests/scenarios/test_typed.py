@@ -113,10 +113,13 @@ def test_a_drill_starts_no_second_copy_of_a_vm_that_another_tool_has_started(wha
     assert stage.simulation.world.running_copies == 0
 
 
-def test_a_person_may_trust_an_endpoint_that_was_right_about_vms_that_live_elsewhere():
-    moves = (Fault(30, What.MOVE_COLD, name) for name in ("k8s-2", "k8s-3"))
-    shape = Shape(foreign=("elsewhere",))
-    stage = played(story(*moves, typed(250, "trust lab --why drawn"), shape=shape))
+def test_a_person_may_trust_an_endpoint_again_that_was_wrong_about_two_vms():
+    two = ("k8s-2", "k8s-3")
+    lies = (Fault(30, What.LIE_STOPPED, name) for name in two)
+    deaths = (Fault(75, What.CRASH, name) for name in two)
+    right = Fault(76, What.TRUTHFUL, "lab")
+    shape = Shape(nodes=("k8s-1", *two, "k8s-4", "k8s-5"))
+    stage = played(story(*lies, *deaths, right, typed(150, "trust lab --why drawn"), shape=shape))
     assert stage.typed[0].done, stage.typed[0].text
 
 
