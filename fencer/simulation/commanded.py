@@ -122,11 +122,11 @@ class Commanded:
         return max(by_others_s, default=-math.inf) > since_s
 
     def _leaves_cordon(self, node: ApiNode, typed: Typed) -> bool:
-        """Whether a drain of one node that has moved nothing, or that failed by itself, leaves its cordon.
+        """Whether a drain of one node that failed by itself leaves its cordon.
 
-        Of several nodes those stay cordoned that are drained.
+        Of several nodes those stay cordoned that are drained. One that is interrupted may leave it: it says so.
         """
-        keeps = typed.killed or typed.says("--keep-cordon") or (typed.interrupted and typed.moved)
+        keeps = typed.interrupted or typed.says("--keep-cordon")
         unreached = self._simulation.api.down_why is not None
         own = self._cordoned_by.get(node.name) is typed and typed.nodes == (node.name,)
         return not (typed.done or keeps or unreached) and own and node.unschedulable
