@@ -54,7 +54,9 @@ class Boots:
         self.memory_back_s.pop(node, None)
         boots, known = self._fenced.setdefault(node, set()), self._simulation.api.nodes[node].boot_id
         for guest in guests:
-            if guest.power is not PowerState.RUNNING or guest.boot_id == known:
+            # excuse: memory of a boot that its Node had not shown yet when it was fenced counts as no old
+            #   memory
+            if guest.power is not PowerState.RUNNING or guest.outdated or guest.boot_id == known:
                 boots.add(guest.boot_id)
             if guest.snapshot is not None:
                 boots.add(guest.snapshot.boot_id)

@@ -103,6 +103,18 @@ class SimulatedCluster:
             self.tainted_by_hand.discard(name)
             self._api.set_taints(node, [taint for taint in node.taints if taint.key != OUT_OF_SERVICE])
 
+    def taint_otherwise(self, name: str, taint: Taint) -> None:
+        """Set a taint of another controller."""
+        node = self._api.nodes.get(name)
+        if node is not None and not node.tainted(taint.key):
+            self._api.set_taints(node, (*node.taints, taint))
+
+    def untaint_otherwise(self, name: str, taint: Taint) -> None:
+        """Take it off again."""
+        node = self._api.nodes.get(name)
+        if node is not None:
+            self._api.set_taints(node, [one for one in node.taints if one.key != taint.key])
+
     def cordon_by_hand(self, name: str) -> None:
         """Cordon as ``kubectl cordon`` does: a node that is cordoned is not written to."""
         node = self._api.nodes.get(name)

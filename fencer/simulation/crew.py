@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from fencer.core.election import Holder
 from fencer.core.identity import Rules
@@ -166,6 +166,7 @@ class Obeying(Ticker, Protocol):
         ...
 
 
+@runtime_checkable
 class Revertible(Ticker, Protocol):
     """An agent that a snapshot of its machine can keep, and that can be stopped in good order."""
 
@@ -295,10 +296,11 @@ class Crew:
 
     def _between_passes(self, machine: AgentMachine, ticker: Ticker, ports: StagePorts) -> None:
         """Let happen what waits until no pass is under way."""
-        if machine.keeps:
-            machine.keep(cast("Revertible", ticker).copied(ports))
+        if machine.keeps and isinstance(ticker, Revertible):
+            machine.keep(ticker.copied(ports))
         if machine.restarts:
-            cast("Revertible", ticker).release()
+            if isinstance(ticker, Revertible):
+                ticker.release()
             machine.stop()
 
     def _born(self, machine: AgentMachine, watcher: Watcher, process: Process) -> tuple[Ticker, StagePorts]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fencer.core.annotations import EXCLUDE, PAUSE
 from fencer.core.identity import MEANINGLESS, swapped
-from fencer.core.model import PowerState
+from fencer.core.model import PowerState, Taint
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.hosts import WitnessTrouble, recover
@@ -37,6 +37,8 @@ UNLOCKED = Passage(PowerState.UNKNOWN, "stopped; the last task here is a qmigrat
 """What is told of the same once somebody has unlocked it: the task log is all that is left of the move."""
 
 
+AUTOSCALER = Taint("ToBeDeletedByClusterAutoscaler", "1700000000", "NoSchedule")
+"""Source: kubernetes/autoscaler, cluster-autoscaler/utils/taints/taints.go."""
 NO_UUIDS = ("", "none", "\x00", *sorted(MEANINGLESS))
 """What machines without a UUID report."""
 
@@ -98,7 +100,14 @@ class What(StrEnum):
     FORGE_MARK = "forge_mark"
     HOSTILE_NOTES = "hostile_notes"
     TAINT_BY_HAND = "taint_by_hand"
+    TAINT_IF_OFF = "taint_if_off"
+    """Another controller sets the out-of-service taint, after a look that its VM is off …"""
     UNTAINT_BY_HAND = "untaint_by_hand"
+    """… and takes it off, whoever has set it."""
+    OTHER_TAINT = "other_taint"
+    """The cluster autoscaler marks it as one that it is going to delete …"""
+    OTHER_TAINT_OFF = "other_taint_off"
+    """… and thinks better of it."""
     CORDON_BY_HAND = "cordon_by_hand"
     UNCORDON_BY_HAND = "uncordon_by_hand"
     FORCE_DELETE_PODS = "force_delete_pods"
@@ -347,6 +356,13 @@ def _lie_uuid(simulation: Simulation, guest: Guest) -> None:
         simulation.api.changed(node)
 
 
+def _taint_if_off(simulation: Simulation, guest: Guest) -> None:
+    """Taint a node as out of service, if none of the VMs that are or were that node has any memory."""
+    machines = simulation.machines_of(guest.node) if guest.node else []
+    if all(one.power in {PowerState.STOPPED, PowerState.ABSENT} for one in machines):
+        simulation.cluster.taint_by_hand(guest.node)
+
+
 def joiner_of(guest: str) -> str:
     """Name the machine that joins because of a fault of this target."""
     return f"joiner-{guest}"
@@ -410,7 +426,10 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.FORGE_MARK: lambda all_, guest: all_.cluster.forge_mark(guest.node, guest.ref),
     What.HOSTILE_NOTES: lambda all_, guest: all_.cluster.write_hostile_notes(guest.node),
     What.TAINT_BY_HAND: lambda all_, guest: all_.cluster.taint_by_hand(guest.node),
+    What.TAINT_IF_OFF: _taint_if_off,
     What.UNTAINT_BY_HAND: lambda all_, guest: all_.cluster.untaint_by_hand(guest.node),
+    What.OTHER_TAINT: lambda all_, guest: all_.cluster.taint_otherwise(guest.node, AUTOSCALER),
+    What.OTHER_TAINT_OFF: lambda all_, guest: all_.cluster.untaint_otherwise(guest.node, AUTOSCALER),
     What.CORDON_BY_HAND: lambda all_, guest: all_.cluster.cordon_by_hand(guest.node),
     What.UNCORDON_BY_HAND: lambda all_, guest: all_.cluster.uncordon_by_hand(guest.node),
     What.FORCE_DELETE_PODS: _force_delete_pods,

@@ -195,6 +195,31 @@ def few_admitted(chance: Random, world: Scenario) -> Scenario:
     return replace(world, shape=replace(world.shape, admitted=admitted, bystanders=("bystander",)))
 
 
+def reboots_nodes(chance: Random, world: Scenario) -> Scenario:
+    """A controller like kured cordons a node, reboots its VM, and uncordons it."""
+    node = chance.choice((victim_of(chance, world), chance.choice(world.shape.nodes)))
+    at_s = max(5.0, began_s(world) + chance.uniform(-30.0, 150.0))
+    reboots_s = at_s + chance.uniform(3.0, 60.0)
+    script = (
+        Fault(at_s, What.CORDON_BY_HAND, node),
+        Fault(reboots_s, What.REBOOT, node),
+        Fault(reboots_s + chance.uniform(20.0, 120.0), What.UNCORDON_BY_HAND, node),
+    )
+    return and_then(world, *script)
+
+
+def taints_nodes(chance: Random, world: Scenario) -> Scenario:
+    """Another controller taints a node, as out of service once its VM is off, or otherwise; and undoes it."""
+    node = victim_of(chance, world)
+    pairs = (What.TAINT_IF_OFF, What.UNTAINT_BY_HAND), (What.OTHER_TAINT, What.OTHER_TAINT_OFF)
+    taint, untaint = chance.choice(pairs)
+    at_s = began_s(world) + chance.uniform(0.0, 150.0)
+    world = and_then(world, Fault(at_s, taint, node))
+    if chance_of(chance, 0.3):
+        return world
+    return and_then(world, Fault(at_s + chance.uniform(0.5, 150.0), untaint, node))
+
+
 MEDDLED = (Layer(few_admitted, 0.2),)
 """What the cluster and its configuration are like."""
 
@@ -209,5 +234,7 @@ MEDDLING = (
     Layer(budgeted, 0.15),
     Layer(pods_by_hand, 0.1),
     Layer(attached_by_hand, 0.08),
+    Layer(reboots_nodes, 0.08, blinds=True),
+    Layer(taints_nodes, 0.1),
 )
 """What other tools do."""

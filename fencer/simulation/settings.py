@@ -232,6 +232,8 @@ def reloads(chance: Random, world: Scenario) -> Scenario:
         sets = _differences(world, fitted(replace(world.policy, **changes), world))
         if chance_of(chance, 0.2):
             sets = (*sets, ("mode", Mode.OBSERVE))
+        if chance_of(chance, 0.15):
+            sets = (*sets, ("maintenance", chance.choice(((), (_window(chance, world),)))))
         drawn.append(_reload(chance, at_s, target, sets))
         if chance_of(chance, 0.3):
             drawn.append(_reload(chance, at_s + chance.uniform(1.0, 120.0), target, ()))

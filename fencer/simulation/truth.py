@@ -319,6 +319,8 @@ class Truth:
         if guest.power is PowerState.PAUSED:
             self._hold_against_pause(guest)
         known_s = now_s - max(self._runs_since_s.get(guest.name, -math.inf), node.ready_since_s)
+        # excuse: the power of a VM is cut that was resumed, or whose kubelet is alive again, less than
+        #   `evidence_max_age_s` ago
         if guest.power is not PowerState.RUNNING or known_s < self._answer_s:
             return
         if self._simulation.heard(guest):
@@ -424,6 +426,8 @@ class Truth:
     @property
     def _on_its_way_s(self) -> float:
         """How old a word of a person or controller may be: it is read, a slot reserved, the taint set."""
+        # excuse: a pause, a window or the word of another controller is not heeded that is younger than a
+        #   reading may be, and three calls take
         return self._answer_s + CALLS_ON_THEIR_WAY * self._simulation.shape.call_s
 
     def _hold_against_hands_off(self, name: str, how: str, *, begun: bool) -> None:
@@ -518,6 +522,8 @@ class Truth:
         for copy in self._simulation.world.copies_of(guest):
             if copy.power not in ALIVE:
                 continue
+            # excuse: fencer starts a VM beside a copy of its disk whose endpoint is not known to that agent
+            #   or is in trouble, or that has only just begun to run
             if not self._can_be_seen(copy, knows):
                 self.unseen_copies += 1
                 continue
@@ -549,6 +555,7 @@ class Truth:
         heard_s = max(node.renewed_s for node in self._simulation.api.nodes.values())
         silent_s = self._simulation.clock.now_s() - heard_s
         limit_s = self._policy.lease_silent_s or LEASE_DURATION_S
+        # excuse: a fence while all nodes are silent, for less than 60 s longer than asked for
         if silent_s > limit_s + HEARD_LATE_S:
             self._breach(name, f"tainted, and no node at all was heard for {silent_s:.0f} s")
 
@@ -618,9 +625,13 @@ class Truth:
             brought_back = not guest.cold or guest.power is not PowerState.RUNNING
             looked_s = -math.inf if self._actor is None else self._actor.looks.get(guest.name, -math.inf)
             since = oldest_s <= looked_s <= self._back_s.get(guest.name, -math.inf)
+            # excuse: memory is brought back after the agent's last live look at that VM (*overtaken*), or
+            #   the VM has booted and its kubelet has not reported that boot yet
             if (brought_back and since) or (not brought_back and self._was_never_heard(guest)):
                 self.overtaken += 1
                 continue
+            # excuse: another tool starts a VM at an endpoint that the agent does not know, and its kubelet
+            #   is alive there for too short a time to show that
             if self._is_hidden_copy(guest):
                 self.unseen_copies += 1
                 guest.outdated = True

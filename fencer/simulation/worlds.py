@@ -108,7 +108,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     left_out = RETURNS if stays_down else frozenset[What]()
     left = (one for one in world.script if one.what not in left_out or one.target not in shape.nodes)
     world = replace(world, script=tuple(sorted(left, key=lambda fault: fault.at_s)))
-    return replace(world, duration_s=_ends_s(world.script, world.policy) + CALM_S)
+    return replace(world, duration_s=_ends_s(world) + CALM_S)
 
 
 EVERY_LAYER = (
@@ -192,9 +192,10 @@ def _watchers(chance: Random, shape: Shape, *, needs_witness: bool) -> tuple[Wat
     return (Watcher(), *others)
 
 
-def _ends_s(script: Sequence[Fault], policy: Policy) -> float:
+def _ends_s(world: Scenario) -> float:
     """Return when nothing more happens: what was held back until the last of it has been done by then."""
+    script = world.script
     freed_s = [fault.at_s for fault in script if fault.what in FREED or fault.words.startswith("resume")]
     freed_s += [fault.at_s + paused_for_s(fault.words) for fault in script]
-    freed_s += map(closes_s, policy.maintenance)
+    freed_s += [closes_s(window) for policy in world.policies for window in policy.maintenance]
     return max([0.0, *(fault.at_s + fault.for_s for fault in script), *(at_s + CALM_S for at_s in freed_s)])

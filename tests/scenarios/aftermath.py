@@ -29,7 +29,7 @@ TOLD_WRONG = frozenset(
     {
         *(What.SAVE, What.SAVE_TO_FILE, What.LIE_STOPPED, What.CLONE, What.MOVE_OUT, What.MOVE_OUT_LOCKED),
         *(What.LIE_UUID, What.FORGE_MARK, What.HOSTILE_NOTES, What.TAINT_BY_HAND, What.MISSING),
-        *(What.REPLACE, What.DELETE_NODE, What.MOVE_COLD, What.COPY_DEFINITION),
+        *(What.TAINT_IF_OFF, What.REPLACE, What.DELETE_NODE, What.MOVE_COLD, What.COPY_DEFINITION),
     }
 )
 """Who was saved may be restored, who was lied about is not believed, who was forged is not touched, of whom a
@@ -139,15 +139,22 @@ def told_wrong(scenario: Scenario) -> frozenset[str]:
     would have to be stopped while another node may claim it; and of several that storage errors have paused.
     """
     script, shape = scenario.script, scenario.shape
+    # excuse: not fenced, or not free: a VM that was saved, moved, copied, replaced, lied about or not
+    #   listed, or whose Node was deleted, forged or tainted by hand; a person has to say how things are
     wrong = {fault.target for fault in script if fault.what in TOLD_WRONG}
     lying = {fault.target for fault in script if fault.what is What.ALL_STOPPED}
+    # excuse: not fenced, or not free: all VMs of an endpoint that reported all of them off
     wrong |= {name for name in shape.nodes if shape.endpoint_of(name) in lying}
     roomy = {shape.endpoint} if len(shape.hosts) > 1 else set()
     if CLAIMS & {fault.what for fault in script}:
+        # excuse: not fenced: a VM that would have to be stopped, while another Node claims its UUID
         wrong |= {fault.target for fault in script if fault.what not in ENDS}
     stalled = {fault.target for fault in script if fault.what is What.IO_ERROR}
+    # excuse: not fenced: several VMs that storage errors have paused (M2)
     wrong |= stalled if len(stalled) > 1 else set()
     moved = {fault.target for fault in script if fault.what is What.MIGRATE}
+    # excuse: not fenced: a VM that moved to a host that no agent has seen, or that fell before it was read
+    #   running there
     wrong |= {name for name in moved if shape.endpoint_of(name) not in roomy}
     return frozenset(wrong | {name for name in moved if _fell_on_its_way(script, name)})
 
@@ -173,15 +180,20 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
         node = stage.simulation.api.nodes.get(name)
         if node is None or name in excepted or name in stage.scenario.shape.spare:
             continue
+        # excuse: not fenced, or not free: nodes without an armed agent that knows every endpoint, and those
+        #   on which another controller works without fencer
         if not _minders(stage) or _left_to_others(stage, name):
             continue
         guest = _machine(stage, name)
+        # excuse: not fenced, or not free: a node while a copy of its VM's disk runs
         if _copy_runs(stage, guest):
             continue
         dead = guest.power in _dead_states(stage)
         if dead or _is_to_be_stopped(stage, node, guest):
             yield from _not_fenced(stage, node, guest)
         elif _sound(stage, guest):
+            # excuse: not free: a node with a pod whose owner does not take a finalizer off, or with a
+            #   volume that was attached by hand
             if not _held_by_people(stage, name):
                 known = node.recorded or name not in reported
                 yield from _not_free(node, record=known and not _drained_by_hand(stage, node))
@@ -272,12 +284,15 @@ def _left_to_others(stage: Stage, name: str) -> bool:
 
 def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
     api, silent = stage.simulation.api, stage.simulation.world.silent_hosts
+    # excuse: not fenced: a dead VM on a host that is silent, or at an endpoint that fencer does not know
     if guest.host in silent or guest.endpoint not in stage.simulation.hypervisors:
         return
     if guest.power is PowerState.PAUSED and not stage.simulation.admits(guest):
         return  # it would have to be stopped, and may not be
+    # excuse: not fenced: a VM that fell before any agent had seen it alive
     if BINDING not in node.annotations:
         return  # it fell before any agent had seen it alive: a person has to say who it was
+    # excuse: not fenced: a dead node whose taint a person has taken off
     if not node.out_of_service and _fence_was_taken_off(stage, node.name):
         return  # fencer does not undo what a person did
     comes_again = node.out_of_service  # a pod whose template names a fenced node: it came after the fence
@@ -294,6 +309,7 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
         for one in api.attachments.values()
         if one.node == node.name and one.volume not in kept and not one.by_hand
     ]
+    # excuse: not fenced: dead nodes beyond the brake, while no kubelet is alive, or in a maintenance window
     if (left or held) and not _braked(stage) and not _in_window(stage, node):
         fenced = "" if node.out_of_service else "not fenced, "
         what = ", ".join([*map(str, left), *held])

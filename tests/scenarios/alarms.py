@@ -147,6 +147,8 @@ def _counts(stage: Stage, node: str) -> bool:
     watchers = enumerate(stage.scenario.watchers, 1)
     watched = any(_watches_all(one) and f"fencer-{number}" not in hit for number, one in watchers)
     seen = not BLINDS & {fault.what for fault in script} and {fault.what for fault in its} <= CALM
+    # excuse: a crash loop without an alarm where no agent could see each start: it was down or cut off, or
+    #   answers were wrong, late or rare
     return quick and slow and watched and seen
 
 
@@ -158,6 +160,8 @@ def revenants(stage: Stage) -> list[str]:
     """
     simulation = stage.simulation
     troubled = any(endpoint.trouble != Trouble() for endpoint in simulation.hypervisors.values())
+    # excuse: old memory is back without an alarm while an endpoint or the API is in trouble, a copy runs,
+    #   its mark was forged, or neither hypervisor nor kubelet shows it
     if simulation.api.down_why is not None or troubled:
         return []
     forged = {fault.target for fault in stage.scenario.script if fault.what in FORGED}

@@ -44,7 +44,12 @@ def could_not_be_told(
         wrong: What is wrong, a sentence.
         stood: When agents stood still.
     """
-    if _was_accepted(stage, wrong) or _confirmed_by_another(stage, wrong):
+    # excuse: two writers after a resume, where `paused_guest: trust` takes a paused VM for gone
+    if _was_accepted(stage, wrong):
+        return True
+    # excuse: two writers after a drain by a person of a node that several machines are: a copy of its VM that
+    #   another tool has started, or a machine that joined under its name, has confirmed the evictions
+    if _confirmed_by_another(stage, wrong):
         return True
     return any(
         _untold(stage, replace(scenario, policy=policy), heard, wrong, stood) for policy in scenario.policies
@@ -81,6 +86,9 @@ def _untold(
     stage: Stage, scenario: Scenario, heard: Mapping[str, datetime], wrong: str, stood: Sequence[Still]
 ) -> bool:
     """See `could_not_be_told`: whether an agent could not, that is set as the scenario says."""
+    # excuse: a VM is stopped as paused that had run for a moment while an agent stood still for less than
+    #   readings may lie apart; an administrator's cordon is lifted that was set anew between two looks, on
+    #   a Node without a record
     if _ran_unseen(stage, scenario, wrong, stood) or _cordoned_between_looks(scenario, wrong):
         return True
     shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
@@ -113,6 +121,8 @@ def _untold(
             lies[node] = EPOCH + timedelta(seconds=began_s + since_s + first_look_s)
     looked = EPOCH + timedelta(seconds=stage.simulation.clock.now_s() - last_look_s)
     about = {node for node in heard.keys() & lies.keys() if f"{node}: tainted, and its guest" in wrong}
+    # excuse: a hypervisor's lie that began when the kubelet was already silent, or shortly before, and
+    #   lasted for `confirm_s`; shorter ones add up only if no agent can have looked between them
     return any(heard[node] <= lies[node] or heard[node] >= looked for node in about)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from fencer.simulation.commands import about
 from fencer.simulation.faults import OF_LINKS, Fault, What
+from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import AgentFactory
-from tests.scenarios.judge import Kept, Verdict, judge, world_of
-from tests.scenarios.recipes import real_agent
+from tests.scenarios.judge import Kept, Verdict, judge, recipe_of, settings_of, world_of
+from tests.scenarios.recipes import RECIPES, real_agent
 
 _OF_ENDPOINTS = frozenset(
     {
@@ -32,7 +34,7 @@ ENDS: Mapping[What, frozenset[What]] = {
 
 
 def shrink(seed: int, recipe: str = "", agent: AgentFactory = real_agent) -> Verdict:
-    """Leave out faults and agents, one at a time, for as long as it still goes wrong in the same way.
+    """Leave out faults, agents and settings, for as long as it still goes wrong in the same way.
 
     Args:
         seed: Of a world that goes wrong.
@@ -47,13 +49,15 @@ def shrink(seed: int, recipe: str = "", agent: AgentFactory = real_agent) -> Ver
         return judge(seed, recipe, agent, keep)
 
     world = world_of(seed, recipe)
-    keep = Kept(tuple(range(len(world.script))), len(world.watchers))
+    settings = settings_of(world, RECIPES[recipe or recipe_of(seed)])
+    keep = Kept(tuple(range(len(world.script))), len(world.watchers), settings)
     verdict = play(keep)
     if not verdict.wrong:
         return verdict
 
     def still_wrong(kept: Kept) -> bool:
-        return not endless(world.script, kept) and play(kept).kind == verdict.kind
+        sound = not endless(world.script, kept) and is_possible(world_of(seed, recipe, kept))
+        return sound and play(kept).kind == verdict.kind
 
     while smaller := next(_smaller(keep, still_wrong), None):
         keep = smaller
@@ -63,11 +67,21 @@ def shrink(seed: int, recipe: str = "", agent: AgentFactory = real_agent) -> Ver
 def _smaller(keep: Kept, still_wrong: Callable[[Kept], bool]) -> Iterator[Kept]:
     """Yield what is left by leaving one thing out, if it still goes wrong in the same way."""
     for agents in range(1, keep.agents):
-        if still_wrong(less := Kept(keep.faults, agents)):
+        if still_wrong(less := replace(keep, agents=agents)):
             yield less
     for number in reversed(keep.faults):
-        if still_wrong(less := Kept(tuple(one for one in keep.faults if one != number), keep.agents)):
+        if still_wrong(less := replace(keep, faults=tuple(one for one in keep.faults if one != number))):
             yield less
+    settings = keep.settings or ()
+    for left in ((), *(tuple(one for one in settings if one != name) for name in settings)):
+        if settings and still_wrong(less := replace(keep, settings=left)):
+            yield less
+
+
+def is_possible(world: Scenario) -> bool:
+    """Whether each policy of a world is one that the configuration accepts, and that suits its kubelets."""
+    periods_fit = all(policy.lease_period_s >= world.renew_s for policy in world.policies)
+    return periods_fit and not any(policy.violations() for policy in world.policies)
 
 
 def _ends(fault: Fault, before: Fault) -> bool:

@@ -37,6 +37,26 @@ def test_a_lie_that_began_when_its_node_was_silent_already_is_excused_and_no_oth
     assert excused(LIE, heard_s=heard_s) is could_not
 
 
+def test_a_guest_that_the_operator_took_for_gone_may_be_resumed_and_no_other():
+    """``paused_guest: trust``."""
+    scenario = replace(SCENARIOS["vm-paused"], script=())
+    stage = Stage(scenario, Idle, strict=True)
+    wrong = "300.0 s: pvc-db-1 is mounted and being written in k8s-2 and in k8s-3 at once"
+    assert not could_not_be_told(stage, scenario, {}, wrong)
+    stage.truth.taken_for_gone.add("k8s-1")
+    assert not could_not_be_told(stage, scenario, {}, wrong)
+    stage.truth.taken_for_gone.add("k8s-2")
+    assert could_not_be_told(stage, scenario, {}, wrong)
+
+
+def test_an_agent_is_excused_by_any_policy_that_was_in_force():
+    """A lie that lasts for less than is to be read off confirms nothing."""
+    lie = Fault(TAINTED_S - 4.0, What.LIE_STOPPED, NODE)
+    assert not excused(lie, heard_s=400.0)
+    reload = Fault(200.0, What.AGENT_RELOADED, "fencer-1", sets=(("confirm_s", 0.0),))
+    assert excused(reload, lie, heard_s=400.0)
+
+
 @pytest.mark.parametrize("what", [What.START, What.RESUME])
 def test_what_begins_no_run_begins_no_lie(what):
     """It ran already, and was heard beside that lie for minutes."""

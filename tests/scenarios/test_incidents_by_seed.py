@@ -16,12 +16,13 @@ import pytest
 
 from fencer.simulation.blips import GUEST, TIMES
 from fencer.simulation.faults import Fault, What
+from fencer.simulation.kubelet import KubeletTiming
 from fencer.simulation.scenarios import SCENARIOS
 from fencer.simulation.stage import play
 from tests.scenarios import replay, seeds
-from tests.scenarios.judge import Kept, judge, recipe_of, world_of
+from tests.scenarios.judge import Kept, judge, recipe_of, settings_of, world_of
 from tests.scenarios.recipes import RECIPES, real_agent
-from tests.scenarios.shrink import endless, shrink
+from tests.scenarios.shrink import endless, is_possible, shrink
 from tests.scenarios.weakened import without
 from tests.simulation.worlds import Hasty, Idle
 from tests.support import amounts
@@ -95,7 +96,7 @@ def test_a_seed_that_fails_shrinks_to_what_it_takes_and_goes_wrong_in_the_same_w
     assert small.script < whole.script
     command = small.report.splitlines()[-1]
     assert f"./dev world {seed} careful --faults " in command
-    assert command.endswith(" --agents 1")
+    assert " --agents 1 --settings " in command
 
 
 def test_what_is_left_of_a_seed_is_played_by_its_command(capsys):
@@ -106,6 +107,25 @@ def test_what_is_left_of_a_seed_is_played_by_its_command(capsys):
     assert told.endswith("./dev world 7 quick --faults 0 --agents 1\n")
     assert replay.main(["7", "quick", "--faults", "none"]) == 0
     assert f"{script[0].what.value} {script[0].target}" not in capsys.readouterr().out
+
+
+def test_what_is_left_of_a_seeds_settings_is_all_that_differs_from_its_recipe():
+    usual = RECIPES["quick"]
+    seed = next(seed for seed in range(400) if len(settings_of(world_of(seed, "quick"), usual)) > 2)
+    one, *_ = settings_of(world_of(seed, "quick"), usual)
+    kept = world_of(seed, "quick", Kept((0,), 1, (one,)))
+    assert settings_of(kept, usual) == (one,)
+    assert settings_of(world_of(seed, "quick", Kept((0,), 1, ())), usual) == ()
+    assert str(Kept((0,), 1, (one,))) == f"--faults 0 --agents 1 --settings {one}"
+    with pytest.raises(SystemExit):
+        replay.main([str(seed), "quick", "--settings", "title"])
+
+
+def test_no_world_is_left_with_a_policy_that_the_configuration_refuses():
+    world = world_of(0)
+    assert is_possible(world)
+    assert not is_possible(replace(world, policy=replace(world.policy, poll_s=50.0)))
+    assert not is_possible(replace(world, kubelets=KubeletTiming(renew_s=30.0)))
 
 
 @pytest.mark.slow

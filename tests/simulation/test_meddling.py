@@ -8,14 +8,14 @@ import pytest
 
 from fencer.contract.deadlines import IN_TIME
 from fencer.core.identity import swapped
-from fencer.core.policy import Policy
+from fencer.core.policy import Policy, SavedGuest
 from fencer.errors import HypervisorProtocol
 from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.commands import Typed
 from fencer.simulation.faults import NO_UUIDS, Fault, What, apply
 from fencer.simulation.meddling import JOINS, ways_elsewhere
 from fencer.simulation.restarts import CRASHED, ENDED, WITH_ITS_HOST, Restarter, Restarts
-from fencer.simulation.scenario import mixed
+from fencer.simulation.scenario import ARMED, mixed
 from fencer.simulation.truth import Breach
 from fencer.simulation.workloads import StatefulSet
 from fencer.simulation.worlds import CALM, world_by_seed
@@ -29,7 +29,8 @@ def test_each_of_its_faults_is_drawn():
     drawn = Counter(fault.what for world in WORLDS for fault in world.script)
     asked = (What.STARTED_ELSEWHERE, What.STARTED_ABROAD, What.STARTED_ON_OTHER_HOST, What.COPY_DEFINITION)
     asked += (*JOINS, What.JOIN_UNDER_NAME, What.POD_BY_HAND, What.FORCE_DELETE_BLINDLY)
-    asked += (What.ATTACH_BY_HAND, What.DETACH_BY_HAND)
+    asked += (What.ATTACH_BY_HAND, What.DETACH_BY_HAND, What.TAINT_IF_OFF, What.UNTAINT_BY_HAND)
+    asked += (What.OTHER_TAINT, What.OTHER_TAINT_OFF)
     assert min(drawn[what] for what in asked) > 3
     after = {restarts.after for world in WORLDS for restarts in world.restarts}
     assert after == {WITH_ITS_HOST, CRASHED, ENDED}
@@ -222,7 +223,8 @@ def test_pods_of_a_living_node_can_be_force_deleted_too():
     ],
 )
 def test_orders_are_for_admitted_vms_of_nodes_only(order, target, why):
-    world = Witnessed(Shape(admitted=("k8s-1",), bystanders=("bystander",)))
+    policy = replace(ARMED, saved_guest=SavedGuest.DISCARD)
+    world = Witnessed(Shape(admitted=("k8s-1",), bystanders=("bystander",)), policy)
     world.happen(What.CLONE, "k8s-1")
     world.happen(What.PAUSE, target, pass_s=61.0)
     _, hypervisors = world.truth.ports("", typed=Typed("start k8s-2", 0.0))
@@ -243,3 +245,24 @@ def test_a_report_shows_which_vms_are_admitted():
     lines = list(world_lines(world))
     assert "power actions are admitted on the VMs of: no node" in lines
     assert "VMs that are no node's: bystander" in lines
+
+
+@pytest.mark.parametrize(("ends", "tainted"), [(What.PAUSE, False), (What.CRASH, True)])
+def test_another_controller_taints_a_node_once_its_vm_is_off(ends, tainted):
+    world = Witnessed()
+    world.happen(ends)
+    world.happen(What.TAINT_IF_OFF)
+    assert world.simulation.api.nodes["k8s-2"].out_of_service is tainted
+
+
+def test_another_controller_takes_off_what_it_is_about_and_no_other_taint():
+    world = Witnessed()
+    world.happen(What.CRASH)
+    world.happen(What.TAINT_IF_OFF)
+    world.happen(What.OTHER_TAINT)
+    node = world.simulation.api.nodes["k8s-2"]
+    world.happen(What.UNTAINT_BY_HAND)
+    assert not node.out_of_service
+    assert node.tainted("ToBeDeletedByClusterAutoscaler")
+    world.happen(What.OTHER_TAINT_OFF)
+    assert not node.taints

@@ -13,9 +13,10 @@ from fencer.simulation.faults import Fault, What
 from fencer.simulation.kubelet import KubeletTiming
 from fencer.simulation.scenario import ARMED, Scenario, Watcher
 from fencer.simulation.scenarios import SCENARIOS
-from fencer.simulation.settings import VALUES, closes_s, fitted
+from fencer.simulation.settings import closes_s, fitted
 from fencer.simulation.stage import Stage
 from fencer.simulation.worlds import world_by_seed
+from tests.scenarios.lines import script_lines, world_lines
 
 SEEDS = range(1500)
 QUIET = replace(SCENARIOS["vm-paused"], script=(), duration_s=120.0)
@@ -26,16 +27,10 @@ def worlds():
     return [world_by_seed(seed, ARMED) for seed in SEEDS]
 
 
-def test_every_key_of_the_policy_is_drawn(worlds):
-    drawn = {key for key in VALUES for one in worlds if getattr(one.policy, key) != getattr(ARMED, key)}
-    assert drawn == VALUES.keys()
-    assert VALUES.keys() | {"mode", "maintenance"} == {one.name for one in fields(Policy)}
-
-
 def test_every_key_is_changed_by_some_reload(worlds):
     reloads = [one for world in worlds for one in world.script if one.what is What.AGENT_RELOADED]
     changed = {key for one in reloads for key, _ in one.sets}
-    assert changed == VALUES.keys() | {"mode"}
+    assert changed == {one.name for one in fields(Policy)}
     assert any(not one.sets for one in reloads)
 
 
@@ -145,6 +140,19 @@ def test_an_agent_that_is_reloaded_to_observe_does_nothing_any_more():
     script = (*script, reload(200.0, ()))
     _, _, stage = agents_of(replace(QUIET, script=script, duration_s=400.0))
     assert stage.summary().fenced is True
+
+
+def test_a_story_shows_what_is_set_otherwise_than_by_default():
+    policy = replace(ARMED, poll_s=5.0, maintenance=(Window("23:00", "00:03", "UTC"),))
+    odd = {"k8s-2": KubeletTiming(boot_s=60.0)}
+    world = replace(QUIET, policy=policy, kubelets_of=odd, controllers=Timing(grace_s=20.0))
+    lines = list(world_lines(world))
+    assert "fencer: mode armed, poll_s 5.0, maintenance maintenance window 23:00-00:03 UTC" in lines
+    assert "the kubelet of k8s-2: boot_s 60.0" in lines
+    assert "controllers: grace_s 20.0" in lines
+    assert not [line for line in lines if line.startswith("kubelets:")]
+    [line] = script_lines([reload(20.0, (("poll_s", 1.0), ("mode", Mode.OBSERVE)))])
+    assert line == " 0:20.0  agent_reloaded fencer-1 for 1.0 s, after 0 steps: poll_s 1.0, mode observe"
 
 
 def test_how_each_agent_is_set_in_the_end():
