@@ -114,7 +114,7 @@ def test_an_agent_that_is_reverted_is_the_one_that_it_was():
 
 
 def test_an_agent_that_is_reverted_has_its_old_configuration_until_it_is_reloaded():
-    """It only observed at the snapshot, and was armed since: reverted to that it fences nothing for a while."""
+    """It only observed at the snapshot, and was armed since: so reverted it fences nothing for a while."""
     script = (
         Fault(30.0, What.AGENT_SNAPSHOT, "fencer-1"),
         Fault(50.0, What.AGENT_ARMED, "fencer-1", for_s=0.5),
