@@ -124,7 +124,7 @@ class Commanded:
     def _leaves_cordon(self, node: ApiNode, typed: Typed) -> bool:
         """Whether a drain of one node that failed by itself leaves its cordon.
 
-        Of several nodes those stay cordoned that are drained. One that is interrupted may leave it.
+        Of several nodes those stay cordoned that are drained. If it is interrupted, it shows what is left.
         """
         keeps = typed.interrupted or typed.says("--keep-cordon")
         unreached = self._simulation.api.down_why is not None
