@@ -89,8 +89,9 @@ def drill(  # noqa: PLR0913 - one for each option
 
     The guest's power is cut without a warning. The agent has to find that out by itself, fence the node and
     clear it. Then the guest is started again, and the node has to come back, with as many Ready pods as
-    before. --timeout is for the agent's part, and again for the return. The guest is started again whatever
-    happens, also after Ctrl-C. Exit code 0: passed; 1: refused, or failed.
+    before. --timeout is for the agent's part, and again for the return. The VM is started again by the rules
+    of `fencer start`, also after Ctrl-C; if they refuse, the command says what to check. Exit code 0: passed;
+    1: refused, or failed.
     """
     if not timeout_s:
         raise click.UsageError("--timeout 0: a drill has a limit, because the guest is off until then.")
@@ -251,7 +252,11 @@ def _standing(turn: DrillTurn, word: str) -> Iterator[str]:
     """Say how the node is left."""
     name, why = turn.node.name, f": {turn.failed}" if turn.failed else ""
     if turn.owes:
-        yield f"{name}: {word}{why}. Its guest was NOT started again: `fencer start {name}` starts it."
+        because = f": {turn.trouble}" if turn.trouble and turn.trouble not in turn.failed else ""
+        yield (
+            f"{name}: {word}{why}. Its VM was NOT started again{because}. Check that it runs nowhere else, "
+            f"started by another tool; then `fencer start {name}` starts it."
+        )
     elif Milestone.BACK in turn.course.reached:
         yield f"{name}: {word}{why}. The node is back."
     elif Milestone.OFF in turn.course.reached:

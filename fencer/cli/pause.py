@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -189,16 +189,9 @@ def pause(
         raise click.BadParameter("say why, in a few words: everybody who looks is told", param_hint="--why")
     target = _target(ctx, wiring, node, kubeconfig, context, path)
 
-    def text(before: Paused) -> str:
-        there = rules.standing(before.text, before.utc)
-        if span_s is None and there is not None and (there.why, there.until_utc) == (why.strip(), ""):
-            return before.text or ""
-        # By the faster clock: it never ends before the time that was asked for has passed (E26).
-        latest_utc = later(before.utc, apart_s(before.utc, write_utc(wiring.wall())))
-        until = "" if span_s is None else _later(latest_utc, span_s)
-        return rules.write(PauseNote(why.strip(), until, wiring.person(), before.utc))
-
-    before, written = target.change(text)
+    before, written = target.change(
+        lambda before: pause_text(before, why, span_s, wiring.wall(), wiring.person())
+    )
     now = rules.read(written) or PauseNote(why)
     replaced = rules.standing(before.text, before.utc) if written != before.text else None
     if form != "text":
@@ -221,6 +214,25 @@ def pause(
     waits = "Power orders, fences and lifts of fences all wait, by every agent and by hand"
     for line in paragraph(f"{waits}; {ends}. Asked: {clean(target.pauser.server)}"):
         say(line)
+
+
+def pause_text(before: Paused, why: str, span_s: int | None, wall: datetime, by: str) -> str:
+    """Return what a pause writes on its object; the same again writes nothing new.
+
+    Args:
+        before: What is there.
+        why: Why, as it was typed.
+        span_s: How long it lasts, in seconds; None: without an end.
+        wall: The time on the machine where it is typed.
+        by: Who types it.
+    """
+    there = rules.standing(before.text, before.utc)
+    if span_s is None and there is not None and (there.why, there.until_utc) == (why.strip(), ""):
+        return before.text or ""
+    # By the faster clock: it never ends before the time that was asked for has passed (E26).
+    latest_utc = later(before.utc, apart_s(before.utc, write_utc(wall)))
+    until = "" if span_s is None else _later(latest_utc, span_s)
+    return rules.write(PauseNote(why.strip(), until, by, before.utc))
 
 
 @click.command(

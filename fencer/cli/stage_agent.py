@@ -67,7 +67,8 @@ class StageAgent(Agent):
 
     def obey(self, words: str) -> Obeyed:
         """Do what somebody types after ``fencer``; see `fencer.simulation.crew.Obeying`."""
-        from fencer.cli.stage_commands import (  # noqa: PLC0415 - all of planned stops, for a few stories
+        from fencer.cli.stage_commands import (  # noqa: PLC0415 - all commands, for a few stories
+            TOLD_BY_DECISIONS,
             VERBS,
             Command,
             StepTeller,
@@ -77,7 +78,7 @@ class StageAgent(Agent):
         assert by_hand is not None  # noqa: S101 - the stage lets nobody else obey
         verb = words.split(maxsplit=1)[0]
         world = self._stage_world
-        if verb != "fence":  # that one is told as the agent's own decisions are
+        if verb not in TOLD_BY_DECISIONS:
             world = replace(world_of(ports, StepTeller(by_hand)), evictor=by_hand.evictor)
         command = Command(world, ports.policy, ports.rules, by_hand, words)
         return command.ended(VERBS[verb](command))
@@ -98,7 +99,8 @@ class StageAgent(Agent):
 def _instead(ports: StagePorts, others: StagePorts) -> dict[int, object]:
     """Return what `deepcopy` is to put in place of each port, which lies outside of the agent."""
     pairs: list[tuple[object, object]] = [(ports, others)]
-    pairs += [(getattr(ports, one.name), getattr(others, one.name)) for one in fields(ports)]
+    outside = [one.name for one in fields(ports) if one.name not in {"policy", "rules", "holder"}]
+    pairs += [(getattr(ports, name), getattr(others, name)) for name in outside]
     pairs += [(port, others.hypervisors[name]) for name, port in ports.hypervisors.items()]
     pairs += [(port, others.witnesses[key]) for key, port in ports.witnesses.items()]
     if ports.beside is not None and others.beside is not None:

@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 from fencer.cli.render import say
 from fencer.cli.report import STDOUT, as_page, require_writable, write
 from fencer.cli.stage_agent import StageAgent
-from fencer.cli.stage_commands import BY
+from fencer.cli.stage_typed import BY
 from fencer.cli.story import prose
 from fencer.core.election import holder_name
 from fencer.core.text import count

@@ -1,4 +1,4 @@
-"""A fire drill of one node: its guest is stopped hard, the agent is watched, and the guest is started again.
+"""A fire drill of one node: its VM is stopped hard, the agent is watched, and the VM is started again.
 
 Nothing on the Node tells the agent that it is a drill: no cordon, and a claim in the name of no incident.
 """
@@ -100,6 +100,11 @@ class DrillTurn:
         return self._restart is not None and self._restart.owes
 
     @property
+    def trouble(self) -> str:
+        """What was last in the way of the start that it owes; empty: nothing."""
+        return self._restart.trouble if self._restart is not None else ""
+
+    @property
     def incident(self) -> str:
         """The id of the incident, as the agent that fenced it, or would have, calls it."""
         return self.course.mark.incident if self.course.mark else incident_id(self.node)
@@ -125,7 +130,7 @@ class DrillTurn:
                 restart.try_once()
                 self._note_start(restart)
                 if restart.gave_up:
-                    self._end(f"its guest could not be started: {restart.trouble}")
+                    self._end(f"its VM could not be started: {restart.trouble}")
             case _:
                 self._end(failure(self.course))
         return self._policy.poll_s if Milestone.OFF in self.course.reached else 0.0

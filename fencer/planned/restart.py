@@ -1,35 +1,32 @@
-"""The guest of a drill: stopped, and then started again whatever happens, by the rules or without them."""
+"""The VM of a drill: stopped, and then started again by the rules of `fencer start` (S10)."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 
 from fencer.core.done import Done
 from fencer.core.model import (
     Evidence,
-    GuestRef,
     Intent,
     Observation,
     PowerState,
-    StartGuest,
     StopGuest,
     Verdict,
     Word,
 )
 from fencer.core.policy import Policy
 from fencer.core.text import age, alike
-from fencer.errors import ClusterError, FencerError
+from fencer.errors import ClusterError
 from fencer.planned.drain import Tell
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
-from fencer.wording.reasons import says
+from fencer.wording.reasons import change, says
 
-BY_RULES_S = 30.0
-"""So long the guest is started by the rules, which clear what is left first; then it is just started. It has
-no old memory then, and its fence is lifted only when nothing from before is left."""
 GIVE_UP_S = 120.0
-"""So long its start is tried."""
+"""So long its start is tried: what is in the way may pass."""
+AGAIN_S = 30.0
+"""So long after an order to start that was accepted, and came to nothing, the next one is given: Proxmox VE
+accepts tasks that fail."""
 MAY_COME_S = 30.0
 """So long a power-off that was not answered may still come: twice its deadline (`stop_deadline_s`)."""
 
@@ -66,7 +63,7 @@ class Restart:
     def stop(self) -> Done:
         """Cut the guest's power. It owes a start from the moment at which the order may be carried out."""
         self.owes, self._owed_until_s = True, self._world.clock.now_s() + MAY_COME_S
-        return self._carry_out(StopGuest(self._ref, self._guest.incarnation))
+        return self._carry_out(StopGuest(self._guest.guest, self._guest.incarnation))
 
     def answered(self) -> None:
         """Take note that the order of `stop` was carried out: none can come any more."""
@@ -83,25 +80,36 @@ class Restart:
         return self.owes and late
 
     def see_through(self) -> None:
-        """Start the guest, if that is owed; whoever presses Ctrl-C has to wait for that. Bounded."""
-        try:
-            while self.owes and not self.gave_up:
-                try:
-                    self.try_once()
-                    if self.owes:
-                        self._world.clock.wait(self._policy.poll_s)
-                except KeyboardInterrupt:
-                    self._show("first", f"its guest is started: that takes {age(GIVE_UP_S)} at most")
-        finally:
-            if self.owes:  # a bug must not leave it off, either
-                self._start_directly()
+        """Start the VM, if that is owed; a person who presses Ctrl-C has to wait for that. Bounded."""
+        while self.owes:
+            try:
+                self.try_once()
+                if self.gave_up:
+                    return
+                if self.owes:
+                    self._world.clock.wait(self._policy.poll_s)
+            except KeyboardInterrupt:
+                self._show("first", f"its VM is started: that takes {age(GIVE_UP_S)} at most")
 
     def try_once(self) -> None:
-        """Start the guest by the rules, which clear what is left first; in time also without them."""
+        """Start the VM as `fencer start` does: what is left is cleared first; if it refuses, report why.
+
+        No hypervisor's word alone starts it: the VM might run elsewhere by now, started by another tool.
+        """
         now_s = self._world.clock.now_s()
         self._since_s = now_s if self._since_s is None else self._since_s
-        if not self._start_by_rules() or now_s - self._since_s >= BY_RULES_S:
-            self._start_directly()
+        try:
+            judged = self._agent.step(self._seen.node.name, Intent.START, Word())
+        except ClusterError as error:
+            self._say(str(error))
+            return
+        self._note(judged.observation)
+        if not self.owes:
+            return
+        if judged.decision.verdict is Verdict.REFUSE:
+            self._say(f"{says(judged.decision)}. What would change this: {change(judged.decision)}")
+        elif judged.failed:
+            self._say(judged.failed)
 
     def tidy(self) -> None:
         """Take the drill's claim off the node. Where it is fenced, it goes with the fence."""
@@ -111,62 +119,17 @@ class Restart:
             if node.claim == self._seen.incident and node.mark is None:
                 api(lambda: cluster.forget_mark(node))
 
-    @property
-    def _ref(self) -> GuestRef:
-        return self._guest.guest
-
-    def _start_by_rules(self) -> bool:
-        """Return whether that can still come to something."""
-        try:
-            judged = self._agent.step(self._seen.node.name, Intent.START, Word())
-        except ClusterError as error:
-            self._say(str(error))
-            return True
-        if judged.observation.asked_s is not None:
+    def _note(self, seen: Observation) -> None:
+        """Take note that it runs, unless a power-off may still come; and of an order to start it."""
+        if seen.asked_s is not None:
             self.answered()  # what may still come is meant for the run before
-        evidence = judged.observation.evidence
-        self._note(evidence)
-        if self.owes and judged.decision.verdict is Verdict.REFUSE:
-            if evidence is not None and evidence.power_state is PowerState.STOPPED:
-                self._say(f"not started by the rules: {says(judged.decision)}")
-            return False
-        if self.owes and judged.failed:
-            self._say(judged.failed)
-        return True
-
-    def _start_directly(self) -> None:
-        """Start the guest if its hypervisor says that it is off, whatever the cluster says."""
-        now = self._read()
-        if now is None or now.power_state is not PowerState.STOPPED:
-            return
-        done = self._carry_out(StartGuest(self._ref, now.incarnation))
-        if not done.ok:
-            self._say(str(done))
-            return
-        self.answered()
-        self._world.clock.wait(self._policy.poll_s)  # an order that was taken may still fail
-        self._read()
-
-    def _read(self) -> Evidence | None:
-        """Read the guest live, and take note if it runs."""
-        read = partial(self._world.hypervisors[self._ref.endpoint].read, self._ref)
-        try:
-            now = self._world.asker.ask(self._ref.endpoint, read, self._policy.call_deadline_s)
-        except FencerError as error:
-            self._say(str(error))
-            return None
-        self._note(now)
-        if now.power_state not in {PowerState.STOPPED, PowerState.RUNNING}:
-            self._say(f"{self._ref} is neither off nor running: {now.raw}")
-        return now
-
-    def _note(self, now: Evidence | None) -> None:
-        """Take note that it runs, unless a power-off may still come."""
-        runs = now is not None and now.power_state is PowerState.RUNNING
-        if runs and self._world.clock.now_s() >= self._owed_until_s:
+        state = seen.evidence.power_state if seen.evidence else PowerState.UNKNOWN
+        if state is PowerState.RUNNING and self._world.clock.now_s() >= self._owed_until_s:
             self.owes, self.trouble = False, ""
+        elif state is PowerState.STOPPED and seen.asked_s is not None and seen.asked_s >= AGAIN_S:
+            self._agent.shared.memory.asked.pop((seen.node.uid, seen.node.boot_id), None)
 
-    def _carry_out(self, action: StopGuest | StartGuest) -> Done:
+    def _carry_out(self, action: StopGuest) -> Done:
         done = self._agent.executor.carry_out(self._seen, action)
         self._world.reporter.acted(self._seen.node, action, done)
         return done

@@ -38,6 +38,8 @@ LEARN_S = 10.0
 """How long hypervisors may take to say who they are, and between two times that they are asked."""
 LOOK_S = 10.0
 """Between two looks at the Lease on which agents share what they do."""
+HELD_S = 10.0
+"""So long after the API server was away for it an agent gives no order (C10): by default it is 7 s."""
 TRIES = 3
 """How often a Lease is given back if hooks write nudges on it at the same time."""
 
@@ -91,7 +93,7 @@ class Campaigns:
         """By Lease; written by one thread."""
         self._told: dict[str, str] = {}
         """Endpoint → what was said last of who gives it orders."""
-        self._looked_s = float("-inf")
+        self._looked_s = self._failed_s = float("-inf")
         self._ended = False
         self._fitness = Fitness(clock.now_s())
         """Written by the passes, in one go: another thread reads it."""
@@ -108,10 +110,13 @@ class Campaigns:
         self._silent = frozenset(self._hypervisors.keys() & seen.errors.keys())
         futile = futile_at(judged.decision for judged in seen.judged.values())
         endpoints, now_s = self._hypervisors.keys(), self._clock.now_s()
+        if now_s - self._failed_s < HELD_S:  # C10: another agent may reach the API server all the time
+            futile = frozenset(endpoints)
         self._fitness = self._fitness.after(endpoints, self._silent, futile, now_s)
 
-    def failed(self, why: str) -> None:
-        """See `fencer.ports.Viewer.failed`: whoever does not reach the API renews no Lease, either."""
+    def failed(self, why: str) -> None:  # noqa: ARG002 - whatever the reason
+        """See `fencer.ports.Viewer.failed`: an agent that reaches the API now and then may renew Leases."""
+        self._failed_s = self._clock.now_s()
 
     def tenure(self, endpoint: str) -> Tenure:
         """See `fencer.ports.Election.tenure`."""

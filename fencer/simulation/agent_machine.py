@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from fencer.core.kept import Kept
 from fencer.simulation.asker import Killed, Process
@@ -19,6 +20,13 @@ NTP_S = 20.0
 """So long after the machine goes on, NTP corrects its wall clock."""
 
 
+RECONFIGURED_S = 20.0
+"""So long after an earlier configuration was put back, its administrator has noticed that."""
+
+Configured: TypeAlias = tuple[bool, tuple[tuple[str, Any], ...]]
+"""What a configuration says: `AgentMachine.observes`, and `AgentMachine.sets`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """What a snapshot of a machine keeps.
@@ -28,12 +36,14 @@ class Snapshot:
         holder: Who it was in that life of its process.
         now_s: What its monotonic clock showed.
         kept: What lay on its disk.
+        configured: What its configuration said.
     """
 
     agent: object
     holder: str
     now_s: float
     kept: Kept
+    configured: Configured
 
 
 class AgentMachine:
@@ -106,7 +116,8 @@ class AgentMachine:
         """
         if agent is not None:
             self.keeps = False
-            self._snapshot = Snapshot(agent, self.holder, self.own.now_s(), self.state.load())
+            configured = self.observes, self.sets
+            self._snapshot = Snapshot(agent, self.holder, self.own.now_s(), self.state.load(), configured)
             self._tell("agent-snapshot", f"a snapshot of {self.name}'s VM is taken, with its memory")
 
     def stop(self) -> None:
@@ -126,6 +137,12 @@ class AgentMachine:
         self._tell("agent-reloaded", text, "person")
         self.sets = fault.sets
 
+    def _put_in_order(self, configured: Configured) -> None:
+        """Let its administrator undo what a revert has done to its configuration."""
+        self._tell("agent-reloaded", f"{self.name} is reloaded, with its newest configuration", "person")
+        self.observes, self.sets = configured
+        self.restarts, self.down_s = True, 1.0
+
     def begin(self) -> Snapshot | None:
         """Put back what a revert puts back, before the next life begins.
 
@@ -137,6 +154,9 @@ class AgentMachine:
             return None
         self._reverted = None
         self.state.put_back(back.kept)
+        if (newest := (self.observes, self.sets)) != back.configured:
+            self.observes, self.sets = back.configured
+            self._clock.after(RECONFIGURED_S, partial(self._put_in_order, newest))
         if how is What.AGENT_RESTORED:
             return None
         self.own.set_back(back.now_s)

@@ -63,13 +63,8 @@ def vm_paused(chance: Random, world: Scenario) -> Scenario:
 
 
 def vm_reverted(chance: Random, world: Scenario) -> Scenario:
-    """The VM in which an agent runs is reverted to a snapshot, or only its disk is put back.
-
-    Not where that agent is armed later: its configuration would be put back as well, and it would observe.
-    """
+    """The VM in which an agent runs is reverted to a snapshot, or only its disk is put back."""
     name, what = _any_agent(chance, world), chance.choice((What.AGENT_REVERTED, What.AGENT_RESTORED))
-    if (What.AGENT_ARMED, name) in {(fault.what, fault.target) for fault in world.script}:
-        return world
     kept_s = max(5.0, began_s(world) + chance.uniform(-40.0, 120.0))
     back = _fate(chance, world, what, name, chance.choice((1.0, 5.0, 30.0)))
     back = replace(back, at_s=kept_s + chance.choice((5.0, 40.0, 120.0, 300.0)) * chance.uniform(0.5, 1.5))

@@ -235,7 +235,11 @@ class InlineAsker:
             until_s = max(until_s, began_s + min(delay_s, patience_s))
         for at_s, endpoint in sorted(in_time, key=lambda item: item[0]):
             self._reach(at_s)
-            self._process.step()
+            try:
+                self._process.step()
+            except KeyboardInterrupt:  # the call goes on, on a worker that nobody waits for
+                self._clock.after(0.0, partial(_answer, calls[endpoint]))
+                raise
             answers[endpoint] = _answer(calls[endpoint])
             self._process.step()
         self._reach(until_s)

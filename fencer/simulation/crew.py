@@ -5,6 +5,7 @@ This room knows no agent: the caller passes a function that builds one from `Sta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from fencer.ports import (
     HostPower,
     Hypervisor,
     LeaseStore,
+    Pauser,
     Reporter,
     Requests,
     StateStore,
@@ -34,6 +36,7 @@ from fencer.simulation.agent_machine import AgentMachine
 from fencer.simulation.around import Around, Call
 from fencer.simulation.asker import Companion, InlineAsker, Killed, Process
 from fencer.simulation.assembly import Simulation
+from fencer.simulation.commands import Hands, Typed
 from fencer.simulation.disk import ReadState, SimulatedDisk, SimulatedState
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.links import WRITES, Links
@@ -42,8 +45,8 @@ from fencer.simulation.renamed import Renamed
 from fencer.simulation.reporter import StageReporter
 from fencer.simulation.scenario import Scenario, Watcher
 from fencer.simulation.skew import Balancer, skewed
-from fencer.simulation.summary import CommandSummary
 from fencer.simulation.truth import Truth
+from fencer.simulation.typist import Typist
 
 PATIENCE_S = 2.0
 """How long a look at all endpoints waits for a slow one. A test compares with ``fencer watch``."""
@@ -102,11 +105,13 @@ class ByHand:
     Attributes:
         evictor: Evicts pods, as far as budgets allow.
         surveyor: Looks at all that a plan looks at.
+        pauser: Pauses fencing, with a person's own credentials.
         step: Tells a step as whoever typed the command sees it: of which node, what it is, its details.
     """
 
     evictor: Evictor
     surveyor: Surveyor
+    pauser: Pauser
     step: Callable[[str, str, str], None]
 
 
@@ -218,8 +223,9 @@ class Crew:
         self._chances: dict[str, Random] = {}
         self._trouble = ""
         self._lives = 0
-        self.commands: list[CommandSummary] = []
-        """What people typed, in the order in which it ended."""
+        self._typed = 0
+        self.typist = Typist(scenario, simulation, truth, self._obey, [], [])
+        """Who types commands."""
         self._disk = SimulatedDisk(simulation.clock, simulation.timeline)
         self._machines = {
             f"fencer-{number}": self._machine(f"fencer-{number}", watcher)
@@ -253,22 +259,12 @@ class Crew:
         elif fault.target in self._machines:
             self._machines[fault.target].befall(fault)
 
-    def obey(self, fault: Fault) -> None:
-        """Let somebody type a command: an agent that remembers nothing, and takes one command."""
-
-        def obey() -> None:
-            ports = self._ports_by_hand(f"by hand, {fault.target}")
-            try:
-                obeyed = cast("Obeying", self._agent(ports)).obey(fault.words)
-            except ClusterError as error:
-                obeyed = Obeyed(done=False, text=str(error))
-            ended = CommandSummary(fault.words, obeyed.done, obeyed.text)
-            self.commands.append(ended)
-            if obeyed.text:
-                told = {"words": fault.words, "done": obeyed.done, "looks": ended.looks}
-                self._simulation.timeline.tell("fencer", fault.target, "answered", obeyed.text, **told)
-
-        self._simulation.clock.spawn(obey)
+    def _obey(self, typed: Typed) -> Obeyed:
+        """Carry out a command: an agent that remembers nothing, and takes one command."""
+        self._typed += 1
+        typed.process = Process(self._simulation.clock)
+        ports = self._ports_by_hand(f"by hand, {typed.words} {self._typed}", typed, typed.process)
+        return cast("Obeying", self._agent(ports)).obey(typed.words)
 
     def _watch(self, name: str, watcher: Watcher) -> None:
         """Watch until the time has come, as often as it takes."""
@@ -339,14 +335,16 @@ class Crew:
         self._simulation.timeline.tell("world", None, "agent-ends", "the agent that watched so far ends")
 
     def _ports(
-        self, machine: AgentMachine, watcher: Watcher, process: Process, *, watches: bool = True
+        self, machine: AgentMachine, watcher: Watcher, process: Process, typed: Typed | None = None
     ) -> StagePorts:
+        """Return the ports of an agent, or of a command that was typed."""
+        watches = typed is None
         simulation, several = self._simulation, len(self._scenario.watchers) > 1
         knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
         name, links, calls, admitted = machine.name, machine.links, watcher.calls, simulation.rules().admitted
         holder, policy = machine.holder if watches else "", self._policy_of(machine)
         cluster, hypervisors = self._truth.ports(
-            holder, machine.own, policy=policy, by_hand=not watches, knows=watcher.knows
+            holder, machine.own, policy=policy, typed=typed, knows=watcher.knows
         )
         if self._scenario.clocks:
             cluster = skewed(cluster, self._balancer(name))
@@ -355,15 +353,15 @@ class Crew:
             chance = self._chances.setdefault(name, Random(f"{simulation.seed} {name}"))  # noqa: S311 - repeatable
             cluster = _far_away(cluster, simulation, process, chance)
         reporter = self._reporter.of(name.partition(",")[0]) if several else self._reporter
-        by_hand = ByHand(cast("Evictor", cluster), simulation.surveyor, reporter.step)
+        by_hand = ByHand(cast("Evictor", cluster), simulation.surveyor, simulation.pauser, reporter.step)
         asker = InlineAsker(simulation.clock, links.delay_s, process, chance)
-        asker.patience_s = PATIENCE_S
+        asker.patience_s = PATIENCE_S if watches else math.inf
         linked = {one: links.to_endpoint(hypervisors[one], one) for one in knows}
         return StagePorts(
             cast("Cluster", cluster),
             _by_name(cast("Mapping[str, Hypervisor]", linked), calls),
             asker,
-            machine.own,
+            machine.own if watches else Hands(machine.own, process),
             reporter,
             policy,
             Rules(admitted={calls.get(name, name): rule for name, rule in admitted.items()}),
@@ -378,12 +376,12 @@ class Crew:
             machine.own.wall_utc,
         )
 
-    def _ports_by_hand(self, name: str) -> StagePorts:
+    def _ports_by_hand(self, name: str, typed: Typed, process: Process) -> StagePorts:
         """Return what a command works through. It is typed where the first agent runs, if there is one."""
         machine = self._machine(name, Watcher())
         first = next(iter(self._machines.values()), machine)
         machine.state, machine.sets = ReadState(first.state), first.sets
-        return self._ports(machine, Watcher(), Process(self._simulation.clock), watches=False)
+        return self._ports(machine, Watcher(), process, typed)
 
     def _policy_of(self, machine: AgentMachine) -> Policy:
         policy = replace(self._scenario.policy, **dict(machine.sets))

@@ -195,7 +195,11 @@ class What(StrEnum):
     LINK_BACK = "link_back"
     FREEZE = "freeze"
     TYPED = "typed"
-    """Somebody types a command of fencer, about the node of its target: see `fencer.simulation.crew`."""
+    """A person types a command of fencer, about the node of its target: see `fencer.simulation.typist`."""
+    INTERRUPTED = "interrupted"
+    """Ctrl-C ends the newest command about the node of its target that is under way, or a lost session."""
+    COMMAND_KILLED = "command_killed"
+    """The same by `kill -9`, or with the machine on which it runs."""
 
 
 OF_LINKS = frozenset(
@@ -211,9 +215,12 @@ OF_AGENTS = OF_LINKS | {
 }
 """What happens to agents, of which the rest of the world knows nothing: see `fencer.simulation.crew`."""
 
+OF_COMMANDS = frozenset({What.TYPED, What.INTERRUPTED, What.COMMAND_KILLED})
+"""What happens around commands: see `fencer.simulation.typist`."""
+
 OF_PEOPLE = frozenset(
     {
-        *(What.TYPED, What.FENCING_PAUSED, What.FENCING_RESUMED),
+        *(What.TYPED, What.INTERRUPTED, What.FENCING_PAUSED, What.FENCING_RESUMED),
         *(What.NODE_PAUSED, What.NODE_RESUMED, What.NODE_EXCLUDED, What.NODE_INCLUDED),
     }
 )
@@ -434,7 +441,7 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.NODE_RESUMED: lambda all_, guest: hold(all_.api, guest.node, PAUSE, None),
     What.NODE_EXCLUDED: lambda all_, guest: hold(all_.api, guest.node, EXCLUDE, "true"),
     What.NODE_INCLUDED: lambda all_, guest: hold(all_.api, guest.node, EXCLUDE, None),
-    What.TYPED: lambda _all, _guest: None,
+    **dict.fromkeys(OF_COMMANDS, lambda _all, _guest: None),
     What.LIE_STOPPED: lambda all_, guest: _its(all_, guest).lie(guest.name, PowerState.STOPPED),
     What.MISSING: lambda all_, guest: _its(all_, guest).trouble.missing.add(guest.name),
     What.UNSETTLED: lambda all_, guest: _its(all_, guest).trouble.unsettled.add(guest.name),
@@ -467,6 +474,7 @@ TO_ENDPOINT: dict[What, Callable[[SimulatedHypervisor], object]] = {
     What.TRUTHFUL: lambda endpoint: endpoint.recover(),
 }
 TO_ALL: dict[What, Callable[[Simulation], object]] = {
+    What.TYPED: lambda _all: None,
     What.BUDGETS_LOOSENED: _loosen_budgets,
     What.FENCING_PAUSED: lambda all_: hold(all_.api, "", PAUSE, WHY),
     What.FENCING_RESUMED: lambda all_: hold(all_.api, "", PAUSE, None),

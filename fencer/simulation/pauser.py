@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fencer.core.annotations import PAUSE
-from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound
+from fencer.errors import ClusterConflict, ClusterDenied, ClusterNotFound, ClusterUnreachable
 from fencer.ports import Paused
 from fencer.simulation.objects import Api
 
@@ -51,6 +51,7 @@ class SimulatedPauser:
 
     def read(self, node: str | None) -> Paused:
         """Read what is written."""
+        self._answer()
         utc = self._api.clock.utc()
         if node is None:
             return Paused(None, self._api.paused_why, self._api.cluster_uid, "0", utc)
@@ -61,17 +62,19 @@ class SimulatedPauser:
 
     def write(self, before: Paused, text: str | None) -> None:
         """Write it, if the object is still as it was read."""
+        self._answer()
         if not self.may_write:
             raise ClusterDenied("simulation: forbidden")
         if before.node is None:
-            self._api.paused_why = text
+            hold(self._api, "", PAUSE, text)
             return
         node = self._api.nodes.get(before.node)
         if node is None:
             raise ClusterNotFound(f"no node {before.node}")
         if (node.uid, str(node.version)) != (before.uid, before.version):
             raise ClusterConflict(f"node {before.node} changed since it was read")
-        node.annotations.pop(PAUSE, None)
-        if text is not None:
-            node.annotations[PAUSE] = text
-        self._api.changed(node)
+        hold(self._api, before.node, PAUSE, text)
+
+    def _answer(self) -> None:
+        if self._api.down_why is not None:
+            raise ClusterUnreachable(self._api.down_why)

@@ -11,8 +11,9 @@ from functools import partial
 from fencer.core.model import Reason
 from fencer.core.text import count
 from fencer.simulation.assembly import Simulation
+from fencer.simulation.commands import Typed
 from fencer.simulation.crew import AgentFactory, Crew, StagePorts, Ticker
-from fencer.simulation.faults import OF_AGENTS, Fault, What, apply
+from fencer.simulation.faults import OF_AGENTS, OF_COMMANDS, Fault, What, apply
 from fencer.simulation.objects import ApiBudget, ApiNode, ApiObject
 from fencer.simulation.reporter import StageReporter
 from fencer.simulation.requests import NodeHealthChecks
@@ -133,7 +134,12 @@ class Stage:
 
     @property
     def _commands(self) -> tuple[CommandSummary, ...]:
-        return () if self._crew is None else tuple(self._crew.commands)
+        return () if self._crew is None else tuple(self._crew.typist.ended)
+
+    @property
+    def typed(self) -> tuple[Typed, ...]:
+        """What people have typed so far."""
+        return () if self._crew is None else tuple(self._crew.typist.typed)
 
     def _tell_leftovers(self) -> None:
         """Say what is stuck at the end, and would be an hour later."""
@@ -160,8 +166,9 @@ class Stage:
                 self._crew.befall(fault)
             return
         apply(fault, self.simulation)
-        if fault.what is What.TYPED and self._crew is not None:
-            self._crew.obey(fault)
+        if fault.what in OF_COMMANDS and self._crew is not None:
+            typist = self._crew.typist
+            (typist.type if fault.what is What.TYPED else typist.break_off)(fault)
 
     def _hear_cue(self, obj: ApiObject) -> None:
         """Let happen what waits for this: all cues so far are about a taint."""

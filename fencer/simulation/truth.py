@@ -25,8 +25,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
+from fencer.core import pause
+from fencer.core.annotations import PAUSE
 from fencer.core.maintenance import window_for
-from fencer.core.model import OUT_OF_SERVICE, Evidence, FenceMark, GuestRef, NodeView, PodView, PowerState
+from fencer.core.model import (
+    OUT_OF_SERVICE,
+    Evidence,
+    FenceMark,
+    GuestRef,
+    NodeView,
+    PodView,
+    PowerState,
+    Taint,
+)
 from fencer.core.policy import (
     AfterStop,
     Mode,
@@ -42,6 +53,8 @@ from fencer.core.times import Moment, parse_utc
 from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.boots import Boots
+from fencer.simulation.commanded import Commanded
+from fencer.simulation.commands import Typed
 from fencer.simulation.datacenter import ALIVE
 from fencer.simulation.deceptions import gives_away_s
 from fencer.simulation.guests import NO_ENDPOINT, Guest
@@ -113,6 +126,8 @@ class Truth:
         """Guests that were fenced while they were paused, by ``paused_guest: trust``."""
         self._at_first = len(simulation.api.nodes)
         self._acting = False
+        self.commanded = Commanded(simulation, self._breach, policy.evidence_max_age_s)
+        """What commands do."""
         self._actor: _Actor | None = None
         """Whose doing it is, what is just done."""
         self._ordered: dict[tuple[str, str, str], _Actor] = {}
@@ -140,7 +155,7 @@ class Truth:
         self.boots = Boots(simulation)
         self._record: dict[str, frozenset[str]] = {}
         """Node that an agent tainted → UIDs of its pods and attachments at that time."""
-        self._nodes = {name: _Seen(node) for name, node in simulation.api.nodes.items()}
+        self._nodes = {name: _seen(node) for name, node in simulation.api.nodes.items()}
         simulation.requests.on_answer.append(self._answered)
         for hypervisor in simulation.hypervisors.values():
             hypervisor.on_stop.append(self._stopped)
@@ -162,7 +177,7 @@ class Truth:
         own: OwnClock | None = None,
         *,
         policy: Policy | None = None,
-        by_hand: bool = False,
+        typed: Typed | None = None,
         knows: Collection[str] | None = None,
     ) -> tuple[object, dict[str, Hypervisor]]:
         """Return the ports of one agent, watched: what it changes, and when it last looked at each guest.
@@ -171,12 +186,12 @@ class Truth:
             holder: Who it is on a Lease; empty: a person's command, which needs none.
             own: Its machine's clocks; None: they are the world's.
             policy: How it is set; None: as all are.
-            by_hand: It is a person's command, and may start whatever they like.
+            typed: It is a person's command, and may start the VM of any node.
             knows: The endpoints in its configuration; None: all.
         """
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
         known = frozenset(hypervisors if knows is None else knows)
-        actor = _Actor(own or OwnClock(clock), known, policy or self._usual_policy, by_hand)
+        actor = _Actor(own or OwnClock(clock), known, policy or self._usual_policy, typed)
         self._trusted |= actor.policy.paused_guest is PausedGuest.TRUST
 
         def looked(guest: GuestRef) -> None:
@@ -208,7 +223,7 @@ class Truth:
             if guest.ref.key != ref.key:
                 continue
             self._hold_against_copies(guest, actor.knows)
-            if actor.by_hand:
+            if actor.typed is not None:
                 continue
             if self._cuts.get(guest.name) != guest.starts - 1:
                 self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
@@ -220,9 +235,20 @@ class Truth:
         """What changes now is the doing of an agent."""
         self._acting, self._actor = True, actor
         try:
-            yield
+            with self.commanded.doing(actor.typed):
+                yield
         finally:
             self._acting, self._actor = False, None
+
+    def fenced(self, node: str) -> bool:
+        """Whether the fence that stands on a node is fencer's."""
+        return node in self._ours
+
+    def asked_off(self, ref: GuestRef) -> None:
+        """Take note of a VM that is asked to shut down."""
+        guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
+        self.commanded.asks_off(guest)
+        self._hold_against_hands_off(guest.node, "its VM is asked to shut down", begun=False)
 
     def cleared(self, pod: PodView) -> None:
         """Take note of a pod that is about to be cleared."""
@@ -284,7 +310,7 @@ class Truth:
         old = guest.revenant or not guest.cold
         if guest.node not in self._ours:
             self._hold_against_others(guest.node, "its guest is stopped", begun=False)
-        if node is None:
+        if self.commanded.wants_off(guest) or node is None:
             return
         if old and guest.node in self._ours:
             if self._policy.resumed_guest is not ResumedGuest.STOP:
@@ -318,8 +344,10 @@ class Truth:
             name = obj.name if isinstance(obj, ApiNode) else obj.node or ""
             self._breach(name, "it is changed by an agent that only observes")
         if isinstance(obj, ApiNode):
-            was, now = self._nodes.get(obj.name), _Seen(obj)
+            was, now = self._nodes.get(obj.name), _seen(obj)
             self._nodes[obj.name] = now
+            if was != now:
+                self.commanded.changes(obj.name)
             if was is None or was.uid != now.uid:
                 self._ours.pop(obj.name, None)
             elif self._acting:
@@ -362,6 +390,8 @@ class Truth:
             self._hold_against_old_memory(name, fenced_s)
             self._hold_against_death(name, fenced_s)
             self._take_in_copies(name)
+        if now.cordoned and not was.cordoned:
+            self.commanded.cordons(name)
         if was.cordoned and not now.cordoned and was.cordoner == "fencer":
             self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
@@ -405,19 +435,33 @@ class Truth:
         now_s = self._simulation.clock.now_s()
         nodes = self._simulation.api.nodes
         for (node, annotation), since_s in self._simulation.api.held_since_s.items():
+            if self._is_over(node):
+                continue
             stands = not node or (node == name and node in nodes and annotation in nodes[node].annotations)
             if stands and now_s - since_s > self._on_its_way_s:
                 self._breach(name, f"{how}, and since {now_s - since_s:.0f} s ago there is {annotation}")
         before = self._simulation.clock.utc_in(-self._on_its_way_s)
         windows = (before, self._simulation.clock.utc())
+        if self.commanded.typed is not None:  # a person knows of the window (C2a)
+            return
         if not begun and all(window_for(name, self._policy.maintenance, Moment(utc, utc)) for utc in windows):
             self._breach(name, f"{how}, and a maintenance window is open")
+
+    def _is_over(self, node: str) -> bool:
+        """Whether the pause of a node, or of the cluster, has an end that has passed."""
+        api = self._simulation.api
+        found = api.nodes.get(node)
+        text = api.paused_why if not node else found and found.annotations.get(PAUSE)
+        note = pause.read(text or None)
+        return note is not None and note.over(api.clock.utc())
 
     def _hold_against_brake(self, name: str) -> None:
         """Count the fences that stand and are young, of nodes that there are, and whose guests there are.
 
-        All that died with one host count once; and not all hosts may die.
+        All that died with one host count once; and not all hosts may die. A person may go over it.
         """
+        if self.commanded.over_brake:
+            return
         now_s, nodes, machines = (
             self._simulation.clock.now_s(),
             self._simulation.api.nodes,
@@ -499,11 +543,15 @@ class Truth:
         """However many agents there are, they end one guest at a time; but old memory at once."""
         now_s = self._simulation.clock.now_s()
         ago_s, self._last_cut_s = now_s - self._last_cut_s, now_s
-        if ago_s < self._policy.power_window_s - WHOLE_SECONDS_S and guest.node not in self._ours:
+        wanted = self.commanded.wants_off(guest)
+        young = ago_s < self._policy.power_window_s - WHOLE_SECONDS_S
+        if young and guest.node not in self._ours and not wanted:
             self._breach(guest.node, f"its guest is stopped {ago_s:.1f} s after another one")
 
     def _hold_against_silence(self, name: str) -> None:
         """While nobody at all is heard, the path to the nodes is the suspect, and nobody is fenced."""
+        if self.commanded.over_brake:
+            return
         heard_s = max(node.renewed_s for node in self._simulation.api.nodes.values())
         silent_s = self._simulation.clock.now_s() - heard_s
         limit_s = self._policy.lease_silent_s or LEASE_DURATION_S
@@ -521,7 +569,7 @@ class Truth:
 
     def _hold_against_others(self, name: str, how: str, *, begun: bool) -> None:
         """Nothing is done for whoever gave it up, and nothing is begun where others work unasked."""
-        if self._policy.remediation is Remediation.IGNORE:
+        if self._policy.remediation is Remediation.IGNORE or self.commanded.typed is not None:
             return
         requests, now_s = self._simulation.requests, self._simulation.clock.now_s()
         given_up_s, reserved_s = requests.given_up_s.get(name), requests.reserved_s.get(name)
@@ -542,6 +590,7 @@ class Truth:
             self._breach(request.node, "whoever asked is told no, and it is fenced")
 
     def _note_power(self, guest: Guest) -> None:
+        self.commanded.changes(guest.node)
         alive = guest.power in _states_of_life(trusts=self._trusted)
         if guest.power is not PowerState.RUNNING:
             self._runs_since_s.pop(guest.name, None)
@@ -637,20 +686,20 @@ class _Actor:
         own: Its machine's clocks.
         knows: The endpoints in its configuration.
         policy: How it is set.
-        by_hand: A person has typed it.
+        typed: The command that a person has typed; None: it watches.
         looks: Guest → when it last looked at it live, by the world's clock.
     """
 
     own: OwnClock
     knows: frozenset[str]
     policy: Policy
-    by_hand: bool
+    typed: Typed | None
     looks: dict[str, float] = field(default_factory=dict)
 
     @property
     def observes(self) -> bool:
         """Whether it may change nothing."""
-        return self.policy.mode is Mode.OBSERVE and not self.by_hand
+        return self.policy.mode is Mode.OBSERVE and self.typed is None
 
     def went_on_lately(self, now_s: float) -> bool:
         """Whether its clocks stood still, or were set back, so shortly ago that it cannot know that yet."""
@@ -666,16 +715,20 @@ class _Actor:
         return due and self.went_on_lately(now_s)
 
 
+@dataclass(frozen=True, slots=True)
 class _Seen:
     """What must not change by itself, of a Node."""
 
-    __slots__ = ("cordoned", "cordoner", "others", "tainted", "uid")
+    uid: str
+    tainted: bool
+    others: frozenset[Taint]
+    cordoned: bool
+    cordoner: str | None
 
-    def __init__(self, node: ApiNode) -> None:
-        self.uid = node.uid
-        self.tainted = node.out_of_service
-        self.others = frozenset(taint for taint in node.taints if taint.key != OUT_OF_SERVICE)
-        self.cordoned, self.cordoner = node.unschedulable, node.cordoner
+
+def _seen(node: ApiNode) -> _Seen:
+    others = frozenset(taint for taint in node.taints if taint.key != OUT_OF_SERVICE)
+    return _Seen(node.uid, node.out_of_service, others, node.unschedulable, node.cordoner)
 
 
 class _WatchedHypervisor:
@@ -701,16 +754,20 @@ class _WatchedHypervisor:
 
     def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
-        self._port.start(guest, incarnation, not_after)
+        with self._truth.commanded.doing(self._actor.typed):
+            self._port.start(guest, incarnation, not_after)
         self._truth.started(guest, self._actor)
 
     def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
-        self._port.stop(guest, incarnation, not_after)
+        with self._truth.commanded.doing(self._actor.typed):
+            self._port.stop(guest, incarnation, not_after)
 
     def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
-        self._port.shutdown(guest, incarnation, not_after)
+        with self._truth.commanded.doing(self._actor.typed):
+            self._port.shutdown(guest, incarnation, not_after)
+            self._truth.asked_off(guest)
 
     def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
@@ -732,6 +789,8 @@ class _WatchedCluster:
 
         def watched(*args: object, **options: object) -> object:
             with self._truth.acting(self._actor):
+                if name == "evict":
+                    self._truth.commanded.evicts()
                 return call(*args, **options)
 
         return watched

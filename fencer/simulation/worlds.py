@@ -16,12 +16,14 @@ from fencer.simulation import deceptions, incidents
 from fencer.simulation.agents_drawn import AGENT_LAYERS
 from fencer.simulation.assembly import Shape
 from fencer.simulation.blips import blips, crash_loop
+from fencer.simulation.commands import paused_for_s
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
 from fencer.simulation.layers import LAYERS, SHAPES, chance_of, covered
 from fencer.simulation.meddling import MEDDLED, MEDDLING
 from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
 from fencer.simulation.settings import SETTINGS, closes_s
+from fencer.simulation.typed import TYPED
 from fencer.simulation.workloads import DaemonSet, Deployment, Job, StatefulSet, Workload
 
 WORKING = (3, 3, 3, 4, 5, 8)
@@ -114,6 +116,7 @@ EVERY_LAYER = (
     *AGENT_LAYERS,
     *MEDDLING,
     *SETTINGS,
+    *TYPED,
 )
 """What may come over a world, in this order."""
 
@@ -192,6 +195,7 @@ def _watchers(chance: Random, shape: Shape, *, needs_witness: bool) -> tuple[Wat
 def _ends_s(world: Scenario) -> float:
     """Return when nothing more happens: what was held back until the last of it has been done by then."""
     script = world.script
-    freed_s = [fault.at_s for fault in script if fault.what in FREED]
+    freed_s = [fault.at_s for fault in script if fault.what in FREED or fault.words.startswith("resume")]
+    freed_s += [fault.at_s + paused_for_s(fault.words) for fault in script]
     freed_s += [closes_s(window) for policy in world.policies for window in policy.maintenance]
     return max([0.0, *(fault.at_s + fault.for_s for fault in script), *(at_s + CALM_S for at_s in freed_s)])

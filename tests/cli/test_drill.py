@@ -467,15 +467,24 @@ def test_whoever_presses_ctrl_c_again_waits_for_the_start():
     assert "k8s-2: interrupted" in result.output
 
 
-@pytest.mark.parametrize("back_s", [100, None])
-def test_an_api_that_is_lost_in_between_does_not_leave_the_guest_off(back_s):
+@pytest.mark.parametrize(("back_s", "exit_code"), [(100, 0), (250, 1)])
+def test_an_api_that_is_lost_in_between_does_not_leave_the_guest_off(back_s, exit_code):
     lab = DrillLab()
     lab.breaks(What.API_DOWN, in_s=10)
-    if back_s:
-        lab.breaks(What.API_UP, in_s=back_s)
+    lab.breaks(What.API_UP, in_s=back_s)
     result = lab.drill("--yes", "--timeout", "200")
     assert lab.power() == "running"
-    assert result.exit_code == (0 if back_s else 1), result.output
+    assert result.exit_code == exit_code, result.output
+
+
+def test_an_api_that_is_lost_for_good_leaves_the_start_to_a_person_and_says_what_to_check():
+    lab = DrillLab()
+    lab.breaks(What.API_DOWN, in_s=10)
+    result = lab.drill("--yes", "--timeout", "200")
+    said = " ".join(result.output.split())
+    assert (lab.power(), result.exit_code) == ("stopped", 1)
+    assert "its VM could not be started: the API server does not answer" in said
+    assert "Check that it runs nowhere else" in said
 
 
 def test_a_power_off_that_is_refused_is_told_and_nothing_was_cut():
@@ -494,8 +503,9 @@ def test_a_guest_that_cannot_be_started_is_told_with_the_command_that_does_it():
     result = lab.drill("--yes", "--timeout", "60")
     said = " ".join(result.output.split())
     assert result.exit_code == 1
-    assert "failed: its guest could not be started: " in said
-    assert "Its guest was NOT started again: `fencer start k8s-2` starts it." in said
+    assert "failed: its VM could not be started: " in said
+    assert "Its VM was NOT started again. Check that it runs nowhere else, started by another tool" in said
+    assert "then `fencer start k8s-2` starts it." in said
     assert lab.power() == "stopped"
     lab.breaks(What.TRUTHFUL, "lab")
     assert lab.run("start", "k8s-2", "--yes").exit_code == 0

@@ -37,6 +37,7 @@ from fencer.planned.drill import (
 from fencer.planned.drillturn import DrillTurn
 from fencer.ports import Deadline, Hypervisor
 from fencer.runtime.reconcile import Agent
+from fencer.simulation.assembly import Shape
 from tests.core.build import (
     ARMED,
     BOOT,
@@ -291,8 +292,13 @@ def test_where_a_hypervisor_does_not_answer_nobody_knows_how_other_nodes_are() -
 class Scene(Stagehand):
     """An armed agent that watches, and a drill with its own eyes."""
 
-    def __init__(self, limit_s: float = 300.0, through: Callable[[Any], Any] = lambda port: port) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        limit_s: float = 300.0,
+        through: Callable[[Any], Any] = lambda port: port,
+        shape: Shape | None = None,
+    ) -> None:
+        super().__init__(shape=shape or Shape())
         self.run(30)
         self.notes.decided_.clear()
         self.notes.acted_.clear()
@@ -394,20 +400,37 @@ def test_an_endpoint_that_does_not_answer_for_the_start_is_told_once() -> None:
     assert scene.guest() == "running"
 
 
-@pytest.mark.parametrize("what", ["api_down", "pause"])
-def test_the_guest_is_started_without_the_rules_where_they_cannot_be_asked_or_refuse(what) -> None:
-    """Whoever pauses fencing wants it to do nothing more; but it is the drill that has the guest off."""
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [("api_down", "the API server does not answer"), ("pause", "fencing is paused for the whole cluster")],
+)
+def test_where_the_rules_refuse_the_vm_is_not_started_and_the_reason_is_shown(what, why) -> None:
+    """`fencer start` would not start it either: what nobody can read might say that it runs elsewhere."""
     scene = Scene(limit_s=60.0)
     scene.until(Milestone.OFF)
     if what == "pause":
         scene.simulation.api.paused_why = "storage work"
     else:
         scene.happen(what, "")
-    while scene.turn.owes:
-        scene.step(watched=False)
-    assert scene.guest() == "running"
-    assert Milestone.STARTED in scene.turn.course.reached
+    scene.see_through(watched=False)
+    assert (scene.guest(), scene.turn.owes) == ("stopped", True)
+    assert why in scene.turn.failed
+    assert Milestone.STARTED not in scene.turn.course.reached
     assert [words[1] for words in scene.shown].count("trouble") >= 1
+
+
+@pytest.mark.parametrize("what", ["api_down", "pause"])
+def test_once_the_rules_allow_it_again_the_vm_is_started(what) -> None:
+    scene = Scene(limit_s=60.0)
+    scene.until(Milestone.OFF)
+    scene.simulation.api.paused_why = "storage work" if what == "pause" else None
+    if what == "api_down":
+        scene.happen(what, "")
+    while scene.turn.trouble == "" and not scene.turn.over:
+        scene.step(watched=False)
+    scene.simulation.api.paused_why = scene.simulation.api.down_why = None
+    scene.see_through(watched=False)
+    assert (scene.guest(), scene.turn.owes) == ("running", False)
 
 
 def test_a_power_off_that_is_refused_leaves_a_guest_that_runs() -> None:
@@ -436,7 +459,7 @@ def test_a_guest_that_cannot_be_started_is_owed_and_told_as_that() -> None:
     assert scene.turn.owes
     told_once = [words for words in scene.shown if words[1] == "trouble"]
     assert len(told_once) == len(set(told_once)) <= 2, "there is no stream of equal lines"
-    assert scene.turn.failed.startswith("its guest could not be started: ")
+    assert scene.turn.failed.startswith("its VM could not be started: ")
     assert "we may not start" in scene.turn.failed
     scene.happen("truthful", "lab")
     scene.turn.withdraw()
@@ -450,6 +473,39 @@ def test_nothing_is_said_twice_while_it_goes_on() -> None:
     for _ in range(20):
         scene.step(watched=False)
     assert len([words for words in scene.shown if words[1] == "trouble"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("known", "by_others_s", "ctrl_c_s"), [(True, 10.0, 20.0), (True, 75.0, None), (False, 10.0, None)]
+)
+def test_a_vm_that_another_tool_has_started_elsewhere_is_not_started_once_more(
+    known, by_others_s, ctrl_c_s
+) -> None:
+    """Two running copies of one disk ruin it."""
+    place = {"further": ("lab-b",)} if known else {"foreign": ("lab-b",)}
+    scene = Scene(shape=Shape(**place))
+    scene.until(Milestone.OFF)
+    world, guest, cut_s = (
+        scene.simulation.world,
+        scene.simulation.guest("k8s-2"),
+        scene.turn.course.reached[Milestone.OFF],
+    )
+
+    def starts_elsewhere() -> None:
+        if guest.power is PowerState.STOPPED:
+            world.leave_behind(guest, None)
+            guest.endpoint, guest.host = "lab-b", "lab-b1"
+            world.start(guest)
+            scene.simulation.stir(guest)
+
+    scene.simulation.clock.at(cut_s + by_others_s, starts_elsewhere)
+    while not scene.turn.over:
+        scene.step()
+        if ctrl_c_s is not None and scene.simulation.clock.now_s() >= cut_s + ctrl_c_s:
+            scene.turn.withdraw()
+            break
+    running = [one.name for one in world.guests.values() if one.uuid == guest.uuid and one.writes]
+    assert len(running) == 1
 
 
 class Forgetful:
@@ -471,7 +527,7 @@ def test_a_start_that_was_taken_and_came_to_nothing_is_tried_again() -> None:
     """Proxmox answers 200 for a task that fails."""
     scene = Scene(limit_s=60.0, through=Forgetful)
     scene.until(Milestone.OFF)
-    while scene.turn.owes:
+    while scene.turn.owes and not scene.turn.over:
         scene.step(watched=False)
     assert [port.orders for port in scene.ports.values()] == [2]
     assert (scene.guest(), scene.turn.failed) == ("running", "")

@@ -291,6 +291,37 @@ def test_who_cannot_carry_out_the_order_that_is_due_leaves_it_to_one_who_can(clu
     assert first.tenure(LAB).seat is Seat.STANDBY
 
 
+def flap(cluster, flapping, seconds):
+    """Let every sixth pass of an agent fail, as its way to the API server breaks; Leases are renewed."""
+    for second in range(seconds):
+        if second % 6:
+            flapping.passed(SEEN)
+        else:
+            flapping.failed("the API server: connection refused")
+        cluster.run(1.0)
+
+
+def test_whose_way_to_the_api_flaps_leaves_it_to_another_one(cluster):
+    """After each outage it waits for what others write (C10), so that it would never give an order."""
+    first = cluster.agent("a", looks=False)
+    flap(cluster, first, int(SOON_S) + 1)
+    assert cluster.orderly() == ["a"]
+    cluster.agent("b")
+    flap(cluster, first, int(UNABLE_S + 3 * RETRY_S))
+    assert cluster.orderly() == ["b"]
+
+
+def test_one_outage_costs_it_nothing(cluster):
+    first = cluster.agent("a", looks=False)
+    cluster.run(SOON_S)
+    cluster.agent("b")
+    first.failed("the API server: connection refused")
+    for _ in range(int(2 * UNABLE_S)):
+        first.passed(SEEN)
+        cluster.run(1.0)
+        assert cluster.orderly() == ["a"]
+
+
 def test_where_no_other_one_can_it_tries_again(cluster):
     """And what another agent says of itself as a standby makes it no better: it leaves the Lease alone."""
     agent = cluster.agent("a", looks=False)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 
-from fencer.core.annotations import BINDING, MARK
+from fencer.core.annotations import BINDING, CORDON, MARK, read_cordon
+from fencer.core.cordon import DRAIN
 from fencer.core.election import DURATION_S
 from fencer.core.fitness import UNABLE_S
 from fencer.core.identity import HARMLESS
 from fencer.core.maintenance import window_for
-from fencer.core.model import PowerState
+from fencer.core.model import Cordon, PowerState
 from fencer.core.policy import Mode, PausedGuest, Policy, Remediation, UnresponsiveGuest
 from fencer.core.requests import Strategy
 from fencer.core.times import MOST_APART_S, Moment
+from fencer.simulation.commands import bound_s as bound_of
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import FROZEN_S, Fault, What
 from fencer.simulation.guests import NO_ENDPOINT, Guest
@@ -79,7 +81,8 @@ def longest_s(scenario: Scenario) -> float:
         for policy in scenario.last_policies
     )
     slow_s = scenario.return_s + controllers.podgc_s + controllers.detach_s + controllers.informer_lag_s
-    return by_policy_s + slow_s + frozen_s(scenario) + handover_s(scenario) + clocks_s(scenario)
+    waits_s = frozen_s(scenario) + handover_s(scenario) + clocks_s(scenario) + commands_s(scenario)
+    return by_policy_s + slow_s + waits_s
 
 
 def _more_s(policy: Policy, scenario: Scenario) -> float:
@@ -108,6 +111,24 @@ def handover_s(scenario: Scenario) -> float:
 def clocks_s(scenario: Scenario) -> float:
     """Return how much longer fencer holds back where API servers' clocks are wrong: as far as they may be."""
     return MOST_APART_S if scenario.clocks else 0.0
+
+
+def commands_s(scenario: Scenario) -> float:
+    """Return for how long commands may go on after the last fault: by their limits, and what answers take."""
+    typed = [bound_of(fault.words) for fault in scenario.script if fault.what is What.TYPED]
+    return max(typed, default=0.0) + len(typed) * 2 * CALLS * scenario.shape.call_s
+
+
+def unfinished(stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()) -> Iterator[str]:
+    """Name what is not yet as it should be in the end: see `starved`; and commands that go on.
+
+    Args:
+        stage: The story.
+        excepted: Nodes of which nothing is asked.
+        reported: As in `starved`.
+    """
+    yield from (f"`fencer {one.words}` does not end" for one in stage.typed if one.ended_s is None)
+    yield from starved(stage, excepted, reported)
 
 
 def told_wrong(scenario: Scenario) -> frozenset[str]:
@@ -174,7 +195,8 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
             # excuse: not free: a node with a pod whose owner does not take a finalizer off, or with a
             #   volume that was attached by hand
             if not _held_by_people(stage, name):
-                yield from _not_free(node, record=node.recorded or name not in reported)
+                known = node.recorded or name not in reported
+                yield from _not_free(node, record=known and not _drained_by_hand(stage, node))
             if BINDING not in node.annotations and not claims:
                 yield f"{name} is heard, and never was bound"
     yield from _left_over(stage)
@@ -242,6 +264,13 @@ def _dead_states(stage: Stage) -> set[PowerState]:
     """Return in which states of its guest a node is to be fenced, by all who mind it."""
     refused = any(policy.paused_guest is PausedGuest.REFUSE for policy in _minders(stage))
     return {PowerState.STOPPED} if refused else {PowerState.STOPPED, PowerState.PAUSED}
+
+
+def _drained_by_hand(stage: Stage, node: ApiNode) -> bool:
+    """Whether the cordon on a node is for a person to lift: they drained it, or shut it down."""
+    cordon = read_cordon(node.annotations.get(CORDON))
+    typed = any({*one.nodes} >= {node.name} and one.verb in {"drain", "shutdown"} for one in stage.typed)
+    return isinstance(cordon, Cordon) and cordon.by == DRAIN and typed
 
 
 def _left_to_others(stage: Stage, name: str) -> bool:

@@ -16,9 +16,9 @@ from fencer.simulation.stage import AgentFactory, Stage
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import CALM, world_by_seed
-from tests.scenarios.aftermath import longest_s, starved, told_wrong
+from tests.scenarios.aftermath import longest_s, told_wrong, unfinished
 from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants
-from tests.scenarios.excuses import Still, could_not_be_told
+from tests.scenarios.excuses import Still, could_not_be_told, drained_twins
 from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
 from tests.scenarios.recipes import RECIPES, real_agent
 
@@ -126,7 +126,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
     reported: set[str] = set()
     back: tuple[str, float] | None = None
     try:
-        for event in stage.play(lambda: not any(starved(stage, excepted, reported)), bound_s):
+        for event in stage.play(lambda: not any(unfinished(stage, excepted, reported)), bound_s):
             events.append(event)
             if event.data.get("reason") == Reason.CORDON_UNRECORDED and event.node is not None:
                 reported.add(event.node)
@@ -144,7 +144,8 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         # excuse: old memory is back without an alarm where something befalls an agent
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
             wrong.extend(missing_alarms(events, back, 2 * scenario.renew_s))
-        wrong.extend(starved(stage, excepted, reported))
+        wrong.extend(unfinished(stage, excepted, reported))
+        wrong.extend(f"`fencer {one.words}` ended in {one.crash}" for one in stage.typed if one.crash)
     events.extend(stage.simulation.timeline.take())
     summary = stage.summary()
     return Verdict(
@@ -170,7 +171,8 @@ def _stood_still(events: list[StageEvent]) -> list[Still]:
 
 def _hazards(stage: Stage) -> Iterator[str]:
     """A volume was given away while a frozen guest held it, and no operator has accepted that."""
-    if stage.simulation.world.resumable_hazards and not stage.truth.taken_for_gone:
+    accepted = stage.truth.taken_for_gone or drained_twins(stage)
+    if stage.simulation.world.resumable_hazards and not accepted:
         yield "a volume was given away that a paused or saved guest has mounted"
 
 

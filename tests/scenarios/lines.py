@@ -99,8 +99,9 @@ def script_lines(script: Iterable[Fault]) -> Iterator[str]:
     for fault in script:
         fate = f" for {fault.for_s:.1f} s, after {fault.steps} steps" if fault.for_s else ""
         sets = ": " + ", ".join(f"{key} {_plain(value)}" for key, value in fault.sets) if fault.sets else ""
+        words = f": fencer {fault.words}" if fault.words else ""
         way = f" to {fault.endpoint or 'the API server'}" if fault.what in OF_LINKS else ""
-        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{way}{fate}{sets}".rstrip()
+        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{way}{fate}{sets}{words}".rstrip()
 
 
 def node_lines(stage: Stage) -> Iterator[str]:

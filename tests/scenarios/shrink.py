@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from fencer.simulation.commands import about
 from fencer.simulation.faults import OF_LINKS, Fault, What
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import AgentFactory
@@ -83,10 +84,17 @@ def is_possible(world: Scenario) -> bool:
     return periods_fit and not any(policy.violations() for policy in world.policies)
 
 
+def _ends(fault: Fault, before: Fault) -> bool:
+    """Whether a fault ends another one before it; a command that resumes fencing ends one that paused it."""
+    if fault.words.startswith("resume"):
+        return before.words.startswith("pause") and about(before.words) == about(fault.words)
+    return before.what in ENDS.get(fault.what, ())
+
+
 def endless(script: Sequence[Fault], kept: Kept) -> bool:
     """Whether something is left that had an end, and has none any more."""
     return any(
-        script[before].what in ENDS.get(fault.what, ())
+        _ends(fault, script[before])
         for number, fault in enumerate(script)
         if number not in kept.faults
         for before in kept.faults

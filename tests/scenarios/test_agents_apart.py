@@ -68,6 +68,19 @@ def test_while_the_holder_does_not_reach_the_hypervisor_another_one_does(what):
     assert fences(events) == ["k8s-2"]
 
 
+@pytest.mark.parametrize("what", CUTS)
+def test_while_the_holders_way_to_the_api_flaps_another_one_stops_the_guest_as_soon(what):
+    """It renews its Lease whenever the API server answers it, and gives no order right after an outage."""
+    flaps = [
+        Fault(at_s, one, "fencer-1")
+        for began_s in range(45, 400, 10)
+        for at_s, one in ((began_s, what), (began_s + 8, What.LINK_BACK))
+    ]
+    _, events = told(PAUSED, *flaps, duration_s=160.0)
+    assert fences(events) == ["k8s-2"]
+    assert at_s(events, "tainted") < 115.0
+
+
 @pytest.mark.parametrize("watchers", [(Watcher(),), TWO], ids=["alone", "two"])
 @pytest.mark.parametrize("kept_s", [30.0, 101.0, 150.0], ids=["before", "as it stops", "after the fence"])
 @pytest.mark.parametrize("what", [What.AGENT_REVERTED, What.AGENT_RESTORED])
@@ -98,6 +111,20 @@ def test_an_agent_that_is_reverted_is_the_one_that_it_was():
         list(stage.play())
         assert len(holders) == lives
         assert stage.simulation.leases.holder_of(stage.simulation.lease_of("lab")) == holders[-1]
+
+
+def test_an_agent_that_is_reverted_has_its_old_configuration_until_it_is_reloaded():
+    """It only observed at the snapshot, and was armed since: reverted to that it fences nothing."""
+    script = (
+        Fault(30.0, What.AGENT_SNAPSHOT, "fencer-1"),
+        Fault(50.0, What.AGENT_ARMED, "fencer-1", for_s=0.5),
+        Fault(75.0, What.AGENT_REVERTED, "fencer-1", for_s=1.0),
+        DEAD,
+    )
+    _, events = told(*script, watchers=(Watcher(),), duration_s=200.0)
+    again_s = next(event.t_s for event in events if "with its newest configuration" in event.text)
+    assert fences(events) == ["k8s-2"]
+    assert at_s(events, "tainted") > again_s
 
 
 def test_an_agent_that_is_upgraded_gives_its_lease_back_at_once():

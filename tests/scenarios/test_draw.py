@@ -25,7 +25,6 @@ from tests.scenarios.judge import world_of
 WORLDS = 3000
 
 FOR_STORIES_ONLY = {
-    What.TYPED,
     What.BUDGETS_LOOSENED,
     What.RESTORE_BACKUP,
 }

@@ -11,6 +11,7 @@ from fencer.core.identity import swapped
 from fencer.core.policy import Policy, SavedGuest
 from fencer.errors import HypervisorProtocol
 from fencer.simulation.assembly import Shape, Simulation
+from fencer.simulation.commands import Typed
 from fencer.simulation.faults import NO_UUIDS, Fault, What, apply
 from fencer.simulation.meddling import JOINS, ways_elsewhere
 from fencer.simulation.restarts import CRASHED, ENDED, WITH_ITS_HOST, Restarter, Restarts
@@ -211,7 +212,7 @@ def test_pods_of_a_living_node_can_be_force_deleted_too():
     assert not before & {pod.uid for pod in world.port.pods("k8s-2")}
 
 
-@pytest.mark.parametrize("order", ["stop", "start", "discard", "shutdown"])
+@pytest.mark.parametrize("order", ["stop", "start", "discard"])
 @pytest.mark.parametrize(
     ("target", "why"),
     [
@@ -226,7 +227,7 @@ def test_orders_are_for_admitted_vms_of_nodes_only(order, target, why):
     world = Witnessed(Shape(admitted=("k8s-1",), bystanders=("bystander",)), policy)
     world.happen(What.CLONE, "k8s-1")
     world.happen(What.PAUSE, target, pass_s=61.0)
-    _, hypervisors = world.truth.ports("", by_hand=True)
+    _, hypervisors = world.truth.ports("", typed=Typed("start k8s-2", 0.0))
     give = getattr(hypervisors["lab"], order)
     objects = pytest.raises(Breach, match=why) if why else suppress(HypervisorProtocol)
     with objects:

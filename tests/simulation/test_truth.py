@@ -19,6 +19,7 @@ from fencer.core.policy import (
 from fencer.core.requests import Progress, Strategy
 from fencer.errors import HypervisorProtocol
 from fencer.simulation.assembly import Shape, Simulation
+from fencer.simulation.commands import Typed
 from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.scenario import ARMED, mixed
 from fencer.simulation.truth import Breach, Truth
@@ -313,7 +314,9 @@ def test_an_agent_that_only_observes_changes_nothing():
 
 def test_what_a_person_types_may_change_things_where_its_agent_only_observes():
     world = Witnessed()
-    world.port, _ = world.truth.ports("", policy=replace(ARMED, mode=Mode.OBSERVE), by_hand=True)
+    world.port, _ = world.truth.ports(
+        "", policy=replace(ARMED, mode=Mode.OBSERVE), typed=Typed("start k8s-2", 0.0)
+    )
     world.happen(What.CRASH, pass_s=60.0)
     world.taint()
 
@@ -358,7 +361,7 @@ def test_only_who_was_stopped_by_an_agent_is_started_by_one_and_once():
 def test_a_person_may_start_what_no_agent_had_stopped():
     world = Witnessed()
     world.happen(What.POWER_OFF)
-    _, by_hand = world.truth.ports("", by_hand=True)
+    _, by_hand = world.truth.ports("", typed=Typed("start k8s-2", 0.0))
     by_hand["lab"].start(world.simulation.guest("k8s-2").ref, None, IN_TIME)
     world.simulation.clock.advance(60.0)
     assert world.simulation.guest("k8s-2").running()
@@ -490,7 +493,7 @@ def test_fencer_starts_no_vm_beside_another_one_of_its_disk(state):
     world.happen(What.STARTED_ELSEWHERE, pass_s=30.0)
     if state is not None:
         world.happen(state, "k8s-2@lab-b")
-    _, by_hand = world.truth.ports("", by_hand=True)
+    _, by_hand = world.truth.ports("", typed=Typed("start k8s-2", 0.0))
     with pytest.raises(Breach, match="k8s-2 is started, and k8s-2@lab-b, of the same disk, is"):
         by_hand["lab"].start(world.simulation.guest("k8s-2").ref, None, IN_TIME)
 
@@ -507,7 +510,7 @@ def test_a_copy_that_fencer_could_not_see_is_counted_and_is_no_breach(what, pass
     world = Witnessed(Shape(further=("lab-b",), foreign=("elsewhere",)))
     world.happen(What.CRASH)
     world.happen(what, pass_s=pass_s)
-    _, by_hand = world.truth.ports("", by_hand=True, knows=knows)
+    _, by_hand = world.truth.ports("", typed=Typed("start k8s-2", 0.0), knows=knows)
     by_hand["lab"].start(world.simulation.guest("k8s-2").ref, None, IN_TIME)
     assert world.truth.unseen_copies == 1
 
