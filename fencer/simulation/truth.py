@@ -386,10 +386,10 @@ class Truth:
             if now.cordoned and not was.cordoned:
                 self._lifted_s[name] = self._simulation.clock.now_s()
             self._hold_against_hands_off(name, "its fence is lifted", begun=True)
-            self._take_in_copies(name)
             fenced_s = self._ours.pop(name)
             self._hold_against_old_memory(name, fenced_s)
             self._hold_against_death(name, fenced_s)
+            self._take_in_copies(name)
         if now.cordoned and not was.cordoned:
             self.commanded.cordons(name)
         if was.cordoned and not now.cordoned and was.cordoner == "fencer":
@@ -504,7 +504,7 @@ class Truth:
         shows_s = LOOKS_UNTIL_SHOWN * self._simulation.timing_of(name).renew_s
         known_s = self._simulation.clock.now_s() - shows_s
         for guest in self._simulation.world.guests.values():
-            old = guest.node == name and self.boots.from_before(guest)
+            old = guest.node == name and self.boots.from_before(guest) and not guest.outdated
             since_s = max(self._runs_since_s.get(guest.name, math.inf), fenced_s)
             if old and lost and guest.running() and self._simulation.heard(guest) and since_s < known_s:
                 away = f"{len(lost)} of what it was about were given away"

@@ -212,7 +212,7 @@ def test_pods_of_a_living_node_can_be_force_deleted_too():
     assert not before & {pod.uid for pod in world.port.pods("k8s-2")}
 
 
-@pytest.mark.parametrize("order", ["stop", "start", "discard", "shutdown"])
+@pytest.mark.parametrize("order", ["stop", "start", "discard"])
 @pytest.mark.parametrize(
     ("target", "why"),
     [
