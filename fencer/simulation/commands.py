@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
+from functools import cache
 
 from fencer.ports import Clock
 from fencer.simulation.asker import Process
@@ -14,6 +15,12 @@ LOOKS = frozenset({"plan"})
 """They change nothing."""
 CUTS = frozenset({"drill", "--stop-guest", "--stop-after"})
 """Words by which a person wants the power of a node's VM cut, although it runs."""
+
+
+@cache
+def _split(words: str) -> tuple[str, ...]:
+    """Return the words of a command line."""
+    return tuple(shlex.split(words))
 
 
 @dataclass(slots=True, eq=False)
@@ -58,12 +65,12 @@ class Typed:
 
     def says(self, option: str) -> bool:
         """Whether an option was typed."""
-        return option in shlex.split(self.words)
+        return option in _split(self.words)
 
     @property
     def may_cut(self) -> bool:
         """Whether a person wants the power of its nodes' VMs cut, although they run."""
-        return bool(CUTS & {*shlex.split(self.words)})
+        return bool(CUTS & {*_split(self.words)})
 
     @property
     def over_brake(self) -> bool:
@@ -73,14 +80,14 @@ class Typed:
 
 def about(words: str) -> tuple[str, ...]:
     """Return what a command is about: what is typed between its name and its first option."""
-    typed = shlex.split(words)[1:]
+    typed = _split(words)[1:]
     first = next((at for at, word in enumerate(typed) if word.startswith("-")), len(typed))
     return tuple(typed[:first])
 
 
 def paused_for_s(words: str) -> float:
     """Return how long fencing is paused by a command, in seconds; 0: it pauses nothing, or without an end."""
-    typed = shlex.split(words)
+    typed = _split(words)
     if "--for" not in typed:
         return 0.0
     return 60.0 * int(typed[typed.index("--for") + 1].removesuffix("m"))
@@ -92,7 +99,7 @@ def bound_s(words: str) -> float:
     A shutdown has it twice, for the drain and for the VM; so has a drill, for the agent and for the return,
     and it waits for replacements, and for a start that is refused.
     """
-    typed = shlex.split(words)
+    typed = _split(words)
     timeout_s = float(typed[typed.index("--timeout") + 1]) if "--timeout" in typed else 0.0
     times = {"shutdown": 2, "drill": 2}.get(typed[0], 1) * max(1, len(about(words)))
     return times * (timeout_s + ENDS_S)

@@ -55,6 +55,7 @@ class Verdict:
         overtaken: Memory was brought back while a taint was on its way.
         script: How many faults there were.
         reasons: Of decisions about nodes, each that was given.
+        typed: Commands that were typed, by their verb and whether they did what they were asked for.
         report: The whole story, with the command that tells it again.
     """
 
@@ -65,6 +66,7 @@ class Verdict:
     overtaken: bool
     script: int
     reasons: frozenset[str]
+    typed: tuple[tuple[str, bool], ...]
     report: str
 
     @property
@@ -155,6 +157,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         revenant=back is not None,
         overtaken=stage.truth.overtaken > 0,
         script=len(scenario.script),
+        typed=tuple((one.words.split()[0], one.done) for one in summary.commands),
         reasons=frozenset(event.data["reason"] for event in events if "reason" in event.data),
         report="\n".join(_report(seed, recipe, keep, scenario, stage, events, wrong)),
     )

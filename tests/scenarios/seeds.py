@@ -39,11 +39,13 @@ class Played:
         counts: By recipe and what was counted.
         wrong: Seed → what is wrong with it.
         reasons: Of decisions about nodes, each that was given in any of them.
+        typed: Commands that were typed, by their verb and whether they did what they were asked for.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     wrong: dict[int, str] = field(default_factory=dict)
     reasons: set[str] = field(default_factory=set)
+    typed: Counter[tuple[str, bool]] = field(default_factory=Counter)
 
     def note(self, seed: int, verdict: Verdict) -> None:
         """Take in how one went."""
@@ -53,6 +55,7 @@ class Played:
         for what in ("fenced", "lifted", "revenant", "overtaken"):
             self.counts[recipe, what] += getattr(verdict, what)
         self.reasons |= verdict.reasons
+        self.typed.update(verdict.typed)
         if verdict.wrong:
             self.counts[recipe, "wrong"] += 1
             self.wrong[seed] = verdict.wrong[0]
@@ -62,6 +65,7 @@ class Played:
         self.counts += other.counts
         self.wrong |= other.wrong
         self.reasons |= other.reasons
+        self.typed += other.typed
 
 
 def play(seeds: Iterable[int], play_one: Callable[[int], Verdict] = judge) -> Played:
@@ -86,6 +90,10 @@ def table(played: Played) -> Iterator[str]:
         yield f"| {recipe} | {' | '.join(f'{played.counts[recipe, what]:,}' for what in columns)} |"
     sums = (sum(played.counts[recipe, what] for recipe in recipes) for what in columns)
     yield f"| all | {' | '.join(f'{count:,}' for count in sums)} |"
+    verbs = sorted({verb for verb, _ in played.typed})
+    tally = {verb: (played.typed[verb, True], played.typed[verb, False]) for verb in verbs}
+    done = (f"{verb} {good:,} of {good + bad:,}" for verb, (good, bad) in tally.items())
+    yield f"commands that did what they were asked for: {', '.join(done)}"
     never = ", ".join(sorted(set(Reason) - played.reasons))
     yield f"reasons of decisions: {len(played.reasons)} of {len(Reason)}; never: {never or 'none'}"
 
