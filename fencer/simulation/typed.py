@@ -21,6 +21,8 @@ Line: TypeAlias = Callable[[Random, Scenario, str], str]
 WHY = "--why drawn"
 TWO = 2
 """An endpoint is distrusted once it was wrong about so many VMs."""
+BOUND_S = 20.0
+"""So long after a story has begun an agent has mostly seen who is who."""
 BROKEN_OFF = (0.3, 2.0, 5.0, 12.0, 30.0, 70.0, 150.0)
 """So many seconds after it was typed a command is broken off."""
 
@@ -113,6 +115,11 @@ def _victim(world: Scenario) -> str:
     return death.target if death else next(hit, world.shape.nodes[0])
 
 
+def _working(world: Scenario) -> list[str]:
+    """Return the nodes that are not off from the beginning."""
+    return [name for name in world.shape.nodes if name not in world.shape.spare]
+
+
 # --- the layers
 
 
@@ -126,7 +133,7 @@ def typed_at_the_victim(chance: Random, world: Scenario) -> Scenario:
 def typed_elsewhere(chance: Random, world: Scenario) -> Scenario:
     """Somebody types something about another node, while that one has its incident."""
     victim = _victim(world)
-    node = chance.choice([name for name in world.shape.nodes if name != victim])
+    node = chance.choice([name for name in _working(world) if name != victim])
     return and_then(
         world, _typed(began_s(world) + chance.uniform(-25.0, 200.0), _line(chance, world, node), node)
     )
@@ -135,7 +142,7 @@ def typed_elsewhere(chance: Random, world: Scenario) -> Scenario:
 def typed_at_once(chance: Random, world: Scenario) -> Scenario:
     """Two people type at the same time, about one node or about two."""
     at_s = began_s(world) + chance.uniform(-25.0, 150.0)
-    nodes = chance.choice(world.shape.nodes), chance.choice((_victim(world), *world.shape.nodes))
+    nodes = chance.choice(_working(world)), chance.choice((_victim(world), *world.shape.nodes))
     then_s = at_s + chance.choice((0.0, 0.5, 3.0))
     first, second = (_line(chance, world, node) for node in nodes)
     return and_then(world, _typed(at_s, first, nodes[0]), _typed(then_s, second, nodes[1]))
@@ -143,7 +150,7 @@ def typed_at_once(chance: Random, world: Scenario) -> Scenario:
 
 def maintained(chance: Random, world: Scenario) -> Scenario:
     """Planned work on a node, as it is meant: it is drained or shut down, and started again later."""
-    node = chance.choice(world.shape.nodes)
+    node = chance.choice(_working(world))
     at_s = began_s(world) + chance.uniform(-40.0, 60.0)
     then_s = at_s + chance.choice((15.0, 60.0, 180.0)) * chance.uniform(0.7, 1.5)
     stop = chance.choice((drain, shutdown, shutdown))(chance, world, node)
@@ -151,12 +158,20 @@ def maintained(chance: Random, world: Scenario) -> Scenario:
 
 
 def drilled(chance: Random, world: Scenario) -> Scenario:
-    """A fire drill of a sound node, and what happens in this world comes in between."""
-    node = chance.choice(world.shape.nodes)
-    at_s = chance.choice(
-        (began_s(world) - chance.uniform(2.0, 25.0), began_s(world) + chance.uniform(0, 200))
-    )
-    return and_then(world, _typed(at_s, drill(chance, world, node), node))
+    """A fire drill of a sound node, while all are sound; what happens in this world comes in between."""
+    if world.shape.spare:  # nodes that are off: no drill begins
+        return world
+    node, last_s = chance.choice(world.shape.nodes), max(BOUND_S + 1.0, began_s(world))
+    return and_then(world, _typed(chance.uniform(BOUND_S, last_s), drill(chance, world, node), node))
+
+
+def fenced_by_hand(chance: Random, world: Scenario) -> Scenario:
+    """Somebody fences a node by hand at once: that takes less silence than an agent waits for."""
+    death = death_of(world)
+    if death is None:
+        return world
+    at_s = death.at_s + chance.uniform(2.0, 45.0)
+    return and_then(world, _typed(at_s, fence(chance, world, death.target), death.target))
 
 
 def paused_by_command(chance: Random, world: Scenario) -> Scenario:
@@ -226,10 +241,11 @@ TYPED = (
     Layer(typed_elsewhere, 0.08),
     Layer(typed_at_once, 0.04),
     Layer(maintained, 0.08),
-    Layer(drilled, 0.06),
+    Layer(drilled, 0.1),
+    Layer(fenced_by_hand, 0.06),
     Layer(paused_by_command, 0.05),
     Layer(confirmed, 0.05),
-    Layer(trusted_again, 0.3),
+    Layer(trusted_again, 0.1),
     Layer(distrusted, 0.05),
     Layer(broken_off, 0.4),
 )
