@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 
 from fencer.core.model import Reason
 from fencer.core.policy import Policy
@@ -139,6 +141,8 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         if not could_not_be_told(stage, scenario, stage.truth.heard, str(error), _stood_still(events)):
             what = "two writers" if isinstance(error, DoubleWriter) else "the promise is broken"
             wrong.append(f"{what}: {error}")
+    except Exception as error:  # noqa: BLE001 - a bug of fencer's is a finding, and its story is to be told
+        wrong.append(_crash(error))
     else:
         wrong.extend(_hazards(stage))
         wrong.extend(false_alarms(stage, events))
@@ -161,6 +165,12 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         reasons=frozenset(event.data["reason"] for event in events if "reason" in event.data),
         report="\n".join(_report(seed, recipe, keep, scenario, stage, events, wrong)),
     )
+
+
+def _crash(error: Exception) -> str:
+    """Say what came out of an agent, and where it came from."""
+    *_, frame = traceback.extract_tb(error.__traceback__)
+    return f"fencer crashed: {type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
 
 
 def _stood_still(events: list[StageEvent]) -> list[Still]:

@@ -5,6 +5,7 @@ it can be. Others than the usual ones, on all processors and with a table:
 ``./dev worlds 0-99999``; here by ``FENCER_INCIDENT_SEEDS=1000-1999``.
 """
 
+import re
 import signal
 import subprocess
 import sys
@@ -237,6 +238,43 @@ def test_a_world_that_goes_wrong_is_told_and_one_that_cannot_be_played_too():
 
 def broken(_seed):
     raise LookupError("no such recipe")
+
+
+class Crashing(Idle):
+    """An agent in which a bug shows once a node is not Ready."""
+
+    def __init__(self, ports):
+        super().__init__(ports)
+        self._cluster = ports.cluster
+
+    def tick(self):
+        if any(node.ready is None for node in self._cluster.list_nodes().views):
+            raise ValueError("boom")
+
+
+def test_a_crash_of_fencer_has_a_story_and_shrinks():
+    seed = failing(Crashing)
+    whole, small = judge(seed, "careful", Crashing), shrink(seed, "careful", Crashing)
+    assert re.fullmatch(
+        r"fencer crashed: ValueError: boom \(test_incidents_by_seed\.py:\d+\)", whole.wrong[0]
+    )
+    assert "NotReady" in whole.report
+    assert small.kind == whole.kind
+    assert small.script < whole.script
+
+
+def test_a_seed_with_several_faults_says_how_many_more_there_are():
+    played = seeds.Played()
+    verdict = judge(3, "careful", Idle)
+    played.note(3, replace(verdict, wrong=("first", "second", "third")))
+    assert played.wrong[3] == "first (and 2 more)"
+
+
+def test_few_worlds_do_not_list_the_reasons_that_were_never_given():
+    few, many = seeds.Played(), seeds.Played()
+    few.counts["careful", "worlds"], many.counts["careful", "worlds"] = 999, 1000
+    assert "never: " not in "\n".join(seeds.table(few))
+    assert "never: " in "\n".join(seeds.table(many))
 
 
 # --- gaps that these incidents found, closed since
