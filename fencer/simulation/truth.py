@@ -331,11 +331,16 @@ class Truth:
             self._hold_against_policy(guest)
 
     def _hold_against_pause(self, guest: Guest) -> None:
-        """A guest that is paused is stopped where the operator wants that, once it is for long enough."""
+        """A guest that is paused is stopped where the operator wants that, once it is for long enough.
+
+        By hand the time of a confirmation is enough (M1).
+        """
         if self._policy.paused_guest is not PausedGuest.STOP:
             self._breach(guest.node, "its guest is stopped, which is paused, and nobody asked for that")
         paused_s = self._simulation.clock.now_s() - self._paused_since_s.get(guest.name, -math.inf)
-        if paused_s < self._policy.paused_for_s:
+        by_hand = self._actor is not None and self._actor.typed is not None
+        limit_s = self._policy.confirm_s if by_hand else self._policy.paused_for_s
+        if paused_s < limit_s:
             self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
 
     def _changed(self, obj: ApiObject) -> None:
