@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from itertools import count
 
 import pytest
 
@@ -215,7 +216,7 @@ def test_seeds_that_nobody_can_have_meant_are_refused(capsys, words, why):
 
 @pytest.mark.parametrize(
     ("words", "why"),
-    [(["--", "-5"], "none called -5"), (["7", "--faults", "x"], "x: give numbers, like 0,3,4")],
+    [(["--", "-5"], "none called -5"), (["7", "--faults", "x"], "x: give numbers, like 0,3-5")],
 )
 def test_a_world_that_there_is_not_is_refused(capsys, words, why):
     with pytest.raises(SystemExit, match="2"):
@@ -275,6 +276,44 @@ def test_few_worlds_do_not_list_the_reasons_that_were_never_given():
     few.counts["careful", "worlds"], many.counts["careful", "worlds"] = 999, 1000
     assert "never: " not in "\n".join(seeds.table(few))
     assert "never: " in "\n".join(seeds.table(many))
+
+
+def test_each_step_of_shrinking_is_reported():
+    steps = []
+    small = shrink(failing(Crashing), "careful", Crashing, smaller_yet=steps.append)
+    assert [len(kept.faults) for kept in steps] == sorted((len(kept.faults) for kept in steps), reverse=True)
+    assert small.report.endswith(f" {steps[-1]}")
+
+
+def test_an_interrupted_shrink_names_the_smallest_so_far(capsys):
+    """Ctrl-C is pressed at the first pass of the twelfth agent."""
+    agents = count()
+
+    def interrupted(ports):
+        if next(agents) == 12:
+            raise KeyboardInterrupt
+        return Crashing(ports)
+
+    assert replay.shrunk(failing(Crashing), "careful", interrupted) == replay.INTERRUPTED
+    printed = capsys.readouterr()
+    faults = re.search(r"smallest so far: ./dev world \d+ careful --faults ([\d,]+) --agents 1", printed.out)[
+        1
+    ]
+    *_, last = printed.err.splitlines()
+    assert last.startswith(f"{len(faults.split(','))} faults left, ")
+
+
+def test_faults_may_be_named_from_one_to_another(capsys):
+    assert replay.main(["7", "quick", "--faults", "0-1"]) == 0
+    assert capsys.readouterr().out.endswith("./dev world 7 quick --faults 0,1 --agents 2\n")
+
+
+def test_a_setting_that_a_world_does_not_have_is_refused_with_those_that_it_has(capsys):
+    seed = next(seed for seed in range(400) if settings_of(world_of(seed, "quick"), RECIPES["quick"]))
+    with pytest.raises(SystemExit, match="2"):
+        replay.main([str(seed), "quick", "--settings", "foo"])
+    names = ", ".join(settings_of(world_of(seed, "quick"), RECIPES["quick"]))
+    assert f"foo as usual; what it sets otherwise: {names}\n" in capsys.readouterr().err
 
 
 # --- gaps that these incidents found, closed since
