@@ -93,27 +93,46 @@ HELD_BY: Mapping[Reason, Callable[[Scenario], bool]] = {
 """What brings each hold about."""
 
 
+LAYERS = "a layer (CONTRIBUTING.md, Random worlds)"
+
+
 def test_every_fault_comes():
-    assert set(What) - happens().keys() == FOR_STORIES_ONLY
+    never = sorted(f"What.{what.name}" for what in set(What) - happens().keys() - FOR_STORIES_ONLY)
+    assert not never, (
+        f"never drawn in {WORLDS:,} worlds: {', '.join(never)}. Add it to {LAYERS}, "
+        "or to FOR_STORIES_ONLY with a reason"
+    )
+    drawn_now = sorted(f"What.{what.name}" for what in FOR_STORIES_ONLY & happens().keys())
+    assert not drawn_now, f"worlds draw {', '.join(drawn_now)} now: take it out of FOR_STORIES_ONLY"
 
 
 def test_every_command_acts_or_looks():
     """A new command has to say here which of both it does."""
-    assert set(COMMANDS) == ACTING | LOOKING | WATCHING
+    unlisted = set(COMMANDS) ^ (ACTING | LOOKING | WATCHING)
+    assert not unlisted, f"say in ACTING or LOOKING which of both it does, or take it out: {sorted(unlisted)}"
 
 
 def test_every_command_that_acts_is_typed():
-    assert ACTING - typed() == set()
+    never = sorted(ACTING - typed())
+    assert not never, f"never typed in {WORLDS:,} worlds: {', '.join(never)}. Draw it in simulation/typed.py"
 
 
 def test_every_intent_comes():
-    assert [intent for intent in Intent if not INTENTS[intent] <= typed() | WATCHING] == []
+    unnamed = [intent for intent in Intent if intent not in INTENTS]
+    assert not unnamed, f"say in INTENTS by which commands each is asked: {', '.join(unnamed)}"
+    never = [intent for intent in Intent if not INTENTS[intent] <= typed() | WATCHING]
+    assert not never, f"asked by no command that is drawn: {', '.join(never)}. Draw it in simulation/typed.py"
 
 
 @pytest.mark.parametrize("hold", HOLDS, ids=lambda hold: hold.name)
 def test_every_hold_comes_by_each_of_its_reasons(hold):
+    unnamed = [reason for reason in hold.reasons if reason not in HELD_BY]
+    assert not unnamed, f"say in HELD_BY what brings it about: {', '.join(unnamed)}"
     never = [reason for reason in hold.reasons if not any(map(HELD_BY[reason], drawn()))]
-    assert never == []
+    assert not never, (
+        f"what brings it about is never drawn in {WORLDS:,} worlds: {', '.join(never)}. "
+        f"Add that to {LAYERS}, or correct HELD_BY"
+    )
 
 
 SAME_EVERYWHERE = {
@@ -145,7 +164,12 @@ def test_every_property_of_a_world_varies(kind):
     things = [thing for world in drawn() for thing in values(kind, world)]
     seen = {field.name: {repr(getattr(thing, field.name)) for thing in things} for field in fields(kind)}
     alike = {name for name, found in seen.items() if len(found) < 2}
-    assert alike == SAME_EVERYWHERE.get(kind, set())
+    expected = SAME_EVERYWHERE.get(kind, set())
+    assert not alike - expected, (
+        f"the same in {WORLDS:,} worlds: {kind.__name__}.{', '.join(sorted(alike - expected))}. "
+        f"Let it vary in {LAYERS}, or add it to SAME_EVERYWHERE with a reason"
+    )
+    assert not expected - alike, f"these vary now: take them out of SAME_EVERYWHERE: {expected - alike}"
 
 
 def test_features_meet():
