@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fencer.core.model import Reason
-from fencer.core.policy import Policy
 from fencer.core.recover import LIFT_OVERDUE_S
 from fencer.simulation.datacenter import DoubleWriter
 from fencer.simulation.faults import OF_AGENTS
@@ -17,12 +16,13 @@ from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import AgentFactory, Stage
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
-from fencer.simulation.worlds import CALM, world_by_seed
+from fencer.simulation.worlds import world_by_seed
 from tests.scenarios.aftermath import longest_s, told_wrong, unfinished
 from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants
 from tests.scenarios.excuses import Still, could_not_be_told, drained_twins
 from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
 from tests.scenarios.recipes import RECIPES, real_agent
+from tests.scenarios.usual import with_only
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Kept:
     Attributes:
         faults: Their numbers in its script, counted from 0.
         agents: How many of its agents, from the first on.
-        settings: What is set otherwise than by its recipe, and by default: see `settings_of`. None: all.
+        settings: What is set otherwise than by its recipe: see `usual.settings_of`. None: all.
     """
 
     faults: tuple[int, ...]
@@ -92,23 +92,9 @@ def world_of(seed: int, recipe: str = "", keep: Kept | None = None) -> Scenario:
     if keep is None:
         return world
     if keep.settings is not None:
-        left_out = {*settings_of(world, usual)} - {*keep.settings}
-        keys = {name: getattr(usual, name) for name in left_out - {*PROPERTIES}}
-        properties = {name: getattr(CALM, name) for name in left_out & {*PROPERTIES}}
-        world = replace(world, policy=replace(world.policy, **keys), **properties)
+        world = with_only(world, usual, keep.settings)
     script = tuple(fault for number, fault in enumerate(world.script) if number in keep.faults)
     return replace(world, script=script, watchers=world.watchers[: keep.agents])
-
-
-PROPERTIES = ("kubelets", "kubelets_of", "controllers", "health_check", "clocks")
-"""What of a world counts as a setting, beside the keys of its policy."""
-
-
-def settings_of(world: Scenario, usual: Policy) -> tuple[str, ...]:
-    """Name what is set otherwise in a world than by its recipe, and by default."""
-    keys = (one.name for one in fields(Policy))
-    changed = (key for key in keys if getattr(world.policy, key) != getattr(usual, key))
-    return (*changed, *(name for name in PROPERTIES if getattr(world, name) != getattr(CALM, name)))
 
 
 def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: Kept | None = None) -> Verdict:

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from fencer.core.text import count
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import AgentFactory
-from tests.scenarios.judge import Kept, Verdict, judge, recipe_of, settings_of, world_of
+from tests.scenarios.judge import Kept, Verdict, judge, recipe_of, world_of
 from tests.scenarios.recipes import RECIPES, real_agent
 from tests.scenarios.shrink import shrink
+from tests.scenarios.usual import settings_of
 
 INTERRUPTED = 130
 """Exit code, as shells have it after Ctrl-C."""

@@ -9,8 +9,9 @@ from fencer.simulation.commands import about
 from fencer.simulation.faults import OF_LINKS, Fault, What
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import AgentFactory
-from tests.scenarios.judge import Kept, Verdict, judge, recipe_of, settings_of, world_of
+from tests.scenarios.judge import Kept, Verdict, judge, recipe_of, world_of
 from tests.scenarios.recipes import RECIPES, real_agent
+from tests.scenarios.usual import settings_of
 
 _OF_ENDPOINTS = frozenset(
     {

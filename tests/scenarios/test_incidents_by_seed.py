@@ -23,9 +23,10 @@ from fencer.simulation.kubelet import KubeletTiming
 from fencer.simulation.scenarios import SCENARIOS
 from fencer.simulation.stage import play
 from tests.scenarios import replay, seeds
-from tests.scenarios.judge import Kept, judge, recipe_of, settings_of, world_of
+from tests.scenarios.judge import Kept, judge, recipe_of, world_of
 from tests.scenarios.recipes import RECIPES, real_agent
 from tests.scenarios.shrink import endless, is_possible, shrink
+from tests.scenarios.usual import OF_SHAPE, OF_WATCHERS, OF_WORLD, SPARE, settings_of
 from tests.scenarios.weakened import without
 from tests.simulation.worlds import Hasty, Idle
 from tests.support import amounts
@@ -121,6 +122,16 @@ def test_what_is_left_of_a_seeds_settings_is_all_that_differs_from_its_recipe():
     assert str(Kept((0,), 1, (one,))) == f"--faults 0 --agents 1 --settings {one}"
     with pytest.raises(SystemExit):
         replay.main([str(seed), "quick", "--settings", "title"])
+
+
+@pytest.mark.parametrize("name", [*OF_WORLD, *OF_SHAPE, *OF_WATCHERS, SPARE, "pin", "stays"])
+def test_each_setting_is_left_out_alone(name):
+    usual = RECIPES["careful"]
+    seed = next(seed for seed in range(1000) if name in settings_of(world_of(seed, "careful"), usual))
+    world = world_of(seed, "careful")
+    others = tuple(one for one in settings_of(world, usual) if one != name)
+    kept = Kept(tuple(range(len(world.script))), len(world.watchers), others)
+    assert settings_of(world_of(seed, "careful", kept), usual) == others
 
 
 def test_no_world_is_left_with_a_policy_that_the_configuration_refuses():
