@@ -20,9 +20,9 @@ from fencer.simulation.worlds import world_by_seed
 from tests.scenarios.aftermath import longest_s, told_wrong, unfinished
 from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants
 from tests.scenarios.excuses import Still, could_not_be_told, drained_twins
-from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
+from tests.scenarios.lines import moved_lines, node_lines, script_lines, story_lines, world_lines
 from tests.scenarios.recipes import RECIPES, real_agent
-from tests.scenarios.usual import with_only
+from tests.scenarios.usual import settings_of, with_only
 
 
 @dataclass(frozen=True)
@@ -186,11 +186,15 @@ def _report(
 ) -> Iterator[str]:
     yield f"seed {seed}, recipe {recipe}:"
     yield from world_lines(scenario)
-    yield from script_lines(scenario.script)
+    yield f"settings: {', '.join(settings_of(scenario, RECIPES[recipe])) or 'none'}"
+    numbers = range(len(scenario.script)) if keep is None else sorted(keep.faults)
+    for number, line in zip(numbers, script_lines(scenario.script), strict=True):
+        yield f"{number:>3}  {line}"
     yield "----"
-    yield from map(event_line, events)
+    yield from story_lines(events, stage)
     yield "----"
     yield from node_lines(stage)
+    yield from moved_lines(stage)
     yield "----"
     yield from wrong or ["nothing is wrong"]
     kept = "" if keep is None else f" {keep}"

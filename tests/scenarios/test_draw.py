@@ -7,7 +7,7 @@ drawn fails a test here, and what is left out on purpose is named with its reaso
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 
 import pytest
@@ -21,6 +21,7 @@ from fencer.simulation.faults import What
 from fencer.simulation.requests import HealthCheck
 from fencer.simulation.scenario import Scenario, ServerClock, Watcher
 from tests.scenarios.judge import world_of
+from tests.scenarios.lines import script_lines, world_lines
 
 WORLDS = 3000
 
@@ -170,6 +171,54 @@ def test_every_property_of_a_world_varies(kind):
         f"Let it vary in {LAYERS}, or add it to SAME_EVERYWHERE with a reason"
     )
     assert not expected - alike, f"these vary now: take them out of SAME_EVERYWHERE: {expected - alike}"
+
+
+SHOWN_ELSEWHERE = {(Scenario, "name"): "the report of a seed begins with its seed"}
+"""What varies, and is in no line about a world, with the reason."""
+
+
+def with_value(kind, world, name, value):
+    """Return a world in which the first thing of a kind has another value; it has to have such a thing."""
+    if kind is Scenario:
+        return replace(world, **{name: value})
+    part = {Policy: "policy", Shape: "shape", Watcher: "watchers", HealthCheck: "health_check"}.get(
+        kind, "clocks"
+    )
+    thing = getattr(world, part)
+    if isinstance(thing, tuple):
+        return replace(world, **{part: (replace(thing[0], **{name: value}), *thing[1:])})
+    return replace(world, **{part: replace(thing, **{name: value})})
+
+
+def has_all(world):
+    """Whether a world has a thing of each kind, in which each property can be seen."""
+    shape, set_later = world.shape, any(clock.set_at_s < world.duration_s for clock in world.clocks[:1])
+    return bool(world.health_check and set_later and shape.further and shape.spare)
+
+
+def shown(world):
+    """Return all that a report shows of a world before it is played."""
+    return [*world_lines(world), *script_lines(world.script)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (kind, field.name)
+        for kind in (Scenario, Policy, Shape, Watcher, HealthCheck, ServerClock)
+        for field in fields(kind)
+        if field.name not in SAME_EVERYWHERE.get(kind, set()) and (kind, field.name) not in SHOWN_ELSEWHERE
+    ],
+    ids=lambda one: getattr(one, "__name__", one),
+)
+def test_a_report_shows_every_property_that_varies(kind, name):
+    """The other value of any world that has one changes some line."""
+    world = next(world for world in drawn() if has_all(world))
+    others = (getattr(thing, name) for other in drawn()[:500] for thing in values(kind, other))
+    assert any(shown(with_value(kind, world, name, other)) != shown(world) for other in others), (
+        f"{kind.__name__}.{name} varies, and no line of a report shows it. "
+        "Write it in lines.py, or name it in SHOWN_ELSEWHERE with a reason"
+    )
 
 
 def test_features_meet():

@@ -49,7 +49,7 @@ def batches():
 def test_no_world_by_chance_goes_wrong(first):
     verdicts = [judged(seed) for seed in SEEDS if first <= seed < first + BATCH]
     wrong = [verdict.report for verdict in verdicts if verdict.wrong]
-    assert not wrong, f"{len(wrong)} of {len(verdicts)} seeds; the first of them:\n{wrong[0]}"
+    assert not wrong, f"{len(wrong)} of {len(verdicts)} seeds; the first of them:\n{wrong[0]} --shrink"
     # Else nothing was shown: many deaths are fenced, and most fences come off by themselves.
     if len(verdicts) == BATCH:
         assert sum(verdict.fenced for verdict in verdicts) > BATCH / 5
