@@ -18,7 +18,7 @@ from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
 from tests.scenarios.aftermath import longest_s, told_wrong, unfinished
-from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants
+from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants, wrong_lifts
 from tests.scenarios.excuses import Still, could_not_be_told, drained_twins
 from tests.scenarios.lines import moved_lines, node_lines, script_lines, story_lines, world_lines
 from tests.scenarios.recipes import RECIPES, real_agent
@@ -133,6 +133,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         wrong.extend(_hazards(stage))
         wrong.extend(false_alarms(stage, events))
         wrong.extend(missing_loops(stage, events))
+        wrong.extend(wrong_lifts(events, back))
         # excuse: old memory is back without an alarm where something befalls an agent
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
             wrong.extend(missing_alarms(events, back, 2 * scenario.renew_s))
