@@ -19,7 +19,7 @@ from fencer.simulation.stage import Stage
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import CALM, world_by_seed
 from tests.scenarios.recipes import real_agent
-from tests.simulation.test_truth import Witnessed
+from tests.simulation.test_truth import AT_ONCE, Witnessed
 
 DRAWN = 2000
 """So many worlds are drawn, and not played."""
@@ -210,7 +210,7 @@ def test_a_command_gives_nothing_away_that_lives():
 
 @pytest.mark.parametrize("words", ["fence k8s-3", "fence k8s-3 --over-brake drawn"])
 def test_the_brake_counts_fences_of_agents_and_of_commands(words):
-    world = Witnessed(policy=replace(ARMED, max_fenced=1))
+    world = Witnessed(policy=replace(AT_ONCE, max_fenced=1))
     world.happen(What.CRASH)
     world.taint()
     world.happen(What.CRASH, "k8s-3")

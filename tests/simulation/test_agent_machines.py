@@ -177,7 +177,7 @@ def test_which_agents_are_cut_off_for_ever():
 
 def paused_over(simulation, own, *, looks_again=False, after_s=1.0):
     """Let an agent look at a VM that is off, be paused while it boots, and taint its Node."""
-    truth = Truth(simulation, ARMED, strict=True)
+    truth = Truth(simulation, AT_ONCE, strict=True)
     cluster, hypervisors = truth.ports("", own)
     guest = simulation.guest("k8s-2")
     simulation.world.power_off(guest)

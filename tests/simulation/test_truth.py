@@ -27,10 +27,14 @@ from fencer.simulation.truth import Breach, Truth
 NODES = ("k8s-1", "k8s-2", "k8s-3")
 
 
+AT_ONCE = replace(ARMED, require_not_ready=False, lease_silent_s=0.0)
+"""Nobody has to wait for silence."""
+
+
 class Witnessed:
     """A warm world, and a rogue who does what he likes to it through the watched port."""
 
-    def __init__(self, shape=None, policy=ARMED):
+    def __init__(self, shape=None, policy=AT_ONCE):
         self.simulation = Simulation(shape or Shape(), mixed())
         self.simulation.warm_up()
         self.truth = Truth(self.simulation, policy, strict=True)
@@ -50,6 +54,14 @@ class Witnessed:
     def clear(self, name="k8s-2"):
         for pod in self.port.pods(name):
             self.port.clear(pod, "rogue")
+
+
+@pytest.mark.parametrize(("silent_s", "wrong"), [(5.0, True), (45.0, False)])
+def test_no_agent_fences_a_kubelet_that_was_alive_lately(silent_s, wrong):
+    world = Witnessed(policy=ARMED)
+    world.happen(What.CRASH, pass_s=silent_s)
+    with pytest.raises(Breach, match="its kubelet was alive") if wrong else nullcontext():
+        world.taint()
 
 
 @pytest.mark.parametrize(
@@ -88,7 +100,7 @@ def test_a_guest_that_was_moved_to_where_nobody_looks_lives():
 
 
 def test_a_paused_guest_counts_as_gone_only_where_the_operator_has_said_so():
-    world = Witnessed(policy=replace(ARMED, paused_guest=PausedGuest.TRUST))
+    world = Witnessed(policy=replace(AT_ONCE, paused_guest=PausedGuest.TRUST))
     world.happen(What.PAUSE)
     assert world.truth.gone("k8s-2")
 
@@ -218,7 +230,7 @@ def test_a_pause_is_stopped_once_it_has_lasted_and_not_before():
     world.truth.cut_off(guest)
 
 
-STOPS = replace(ARMED, unresponsive_guest=UnresponsiveGuest.STOP)
+STOPS = replace(AT_ONCE, unresponsive_guest=UnresponsiveGuest.STOP)
 
 
 def test_who_runs_and_is_silent_is_stopped_once_that_has_lasted_and_not_before():
@@ -245,7 +257,7 @@ def test_where_the_operator_wants_no_such_stop_somebody_has_to_ask_for_it(strate
 
 
 def test_what_others_ask_for_stops_no_guest_where_the_operator_lets_them_only_prove():
-    world = Witnessed(policy=replace(ARMED, remediation=Remediation.PROVE))
+    world = Witnessed(policy=replace(AT_ONCE, remediation=Remediation.PROVE))
     world.happen(What.NIC_OFF, pass_s=310.0)
     world.simulation.requests.make("k8s-2", Strategy.STOP, "a test")
     with pytest.raises(Breach, match="and nobody asked for that"):
@@ -254,7 +266,7 @@ def test_what_others_ask_for_stops_no_guest_where_the_operator_lets_them_only_pr
 
 @pytest.mark.parametrize("paused_guest", [PausedGuest.REFUSE, PausedGuest.TRUST])
 def test_a_paused_guest_is_stopped_only_where_the_operator_wants_that(paused_guest):
-    world = Witnessed(policy=replace(ARMED, paused_guest=paused_guest))
+    world = Witnessed(policy=replace(AT_ONCE, paused_guest=paused_guest))
     world.happen(What.PAUSE, pass_s=200.0)
     with pytest.raises(Breach, match="its guest is stopped, which is paused, and nobody asked for that"):
         world.hypervisors["lab"].stop(world.simulation.guest("k8s-2").ref, None, IN_TIME)
@@ -262,7 +274,7 @@ def test_a_paused_guest_is_stopped_only_where_the_operator_wants_that(paused_gue
 
 @pytest.mark.parametrize("saved_guest", SavedGuest)
 def test_a_saved_memory_is_thrown_away_only_where_the_operator_wants_that(saved_guest):
-    world = Witnessed(policy=replace(ARMED, saved_guest=saved_guest))
+    world = Witnessed(policy=replace(AT_ONCE, saved_guest=saved_guest))
     world.happen(What.SAVE, pass_s=60.0)
     wanted = saved_guest is SavedGuest.DISCARD
     with nullcontext() if wanted else pytest.raises(Breach, match="its saved memory is thrown away"):
@@ -270,7 +282,7 @@ def test_a_saved_memory_is_thrown_away_only_where_the_operator_wants_that(saved_
 
 
 def test_a_saved_memory_takes_the_window_of_a_power_off():
-    world = Witnessed(policy=replace(ARMED, saved_guest=SavedGuest.DISCARD, paused_for_s=1.0))
+    world = Witnessed(policy=replace(AT_ONCE, saved_guest=SavedGuest.DISCARD, paused_for_s=1.0))
     world.happen(What.SAVE)
     world.happen(What.PAUSE, "k8s-1", pass_s=2.0)
     port = world.hypervisors["lab"]
@@ -280,7 +292,7 @@ def test_a_saved_memory_takes_the_window_of_a_power_off():
 
 
 def test_an_agent_starts_what_it_has_stopped_only_where_the_operator_wants_that():
-    world = Witnessed(policy=replace(ARMED, paused_for_s=1.0))
+    world = Witnessed(policy=replace(AT_ONCE, paused_for_s=1.0))
     port, guest = world.hypervisors["lab"], world.simulation.guest("k8s-2").ref
     world.happen(What.PAUSE, pass_s=2.0)
     port.stop(guest, None, IN_TIME)
@@ -290,7 +302,7 @@ def test_an_agent_starts_what_it_has_stopped_only_where_the_operator_wants_that(
 
 def test_each_agent_is_judged_by_its_own_policy():
     world = Witnessed()
-    trusting = replace(ARMED, paused_guest=PausedGuest.TRUST)
+    trusting = replace(AT_ONCE, paused_guest=PausedGuest.TRUST)
     world.port, _ = world.truth.ports("", policy=trusting)
     world.happen(What.PAUSE)
     world.happen(What.PAUSE, "k8s-1", pass_s=60.0)
@@ -303,7 +315,7 @@ def test_each_agent_is_judged_by_its_own_policy():
 
 def test_an_agent_that_only_observes_changes_nothing():
     world = Witnessed()
-    observing = replace(ARMED, mode=Mode.OBSERVE)
+    observing = replace(AT_ONCE, mode=Mode.OBSERVE)
     world.port, hypervisors = world.truth.ports("", policy=observing)
     world.happen(What.CRASH, pass_s=60.0)
     with pytest.raises(Breach, match="changed by an agent that only observes"):
@@ -315,7 +327,7 @@ def test_an_agent_that_only_observes_changes_nothing():
 def test_what_a_person_types_may_change_things_where_its_agent_only_observes():
     world = Witnessed()
     world.port, _ = world.truth.ports(
-        "", policy=replace(ARMED, mode=Mode.OBSERVE), typed=Typed("start k8s-2", 0.0)
+        "", policy=replace(AT_ONCE, mode=Mode.OBSERVE), typed=Typed("start k8s-2", 0.0)
     )
     world.happen(What.CRASH, pass_s=60.0)
     world.taint()
@@ -344,7 +356,7 @@ def test_done_is_only_told_of_what_was_fenced():
 
 
 def test_only_who_was_stopped_by_an_agent_is_started_by_one_and_once():
-    world = Witnessed(policy=replace(ARMED, paused_for_s=1.0, after_stop=AfterStop.START))
+    world = Witnessed(policy=replace(AT_ONCE, paused_for_s=1.0, after_stop=AfterStop.START))
     port, guest = world.hypervisors["lab"], world.simulation.guest("k8s-2").ref
     stolen = pytest.raises(Breach, match="its guest is started, and it was no agent that had stopped it")
     world.happen(What.POWER_OFF)
@@ -369,7 +381,7 @@ def test_a_person_may_start_what_no_agent_had_stopped():
 
 @pytest.mark.parametrize("resumed", list(ResumedGuest))
 def test_old_memory_under_a_fence_is_stopped_only_where_the_operator_wants_that(resumed):
-    world = Witnessed(policy=replace(ARMED, resumed_guest=resumed))
+    world = Witnessed(policy=replace(AT_ONCE, resumed_guest=resumed))
     world.happen(What.SNAPSHOT)
     world.happen(What.CRASH, pass_s=60.0)
     world.taint()
