@@ -20,7 +20,7 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
-from fencer.core.cordon import AFTER_FENCE
+from fencer.core.cordon import cordoned_after_fence
 from fencer.core.history import BOOT_ID_LATE_S
 from fencer.core.holds import BY_REASON, Act, May, command_to_resume
 from fencer.core.identity import subject_of
@@ -157,8 +157,9 @@ def with_fence_alarm(seen: Observation, mark: FenceMark, policy: Policy, decisio
 def with_earlier_boot_alarm(node: NodeView, decision: Decision) -> Decision:
     """Add an alarm where a node runs an earlier boot: a snapshot can bring old memory back at any time."""
     boots = node.binding.boot_ids if isinstance(node.binding, Binding) else ()
-    if isinstance(node.cordon, Cordon) and node.cordon.by == AFTER_FENCE and node.cordon.boot_id not in boots:
-        boots = (*boots, node.cordon.boot_id)  # the boot for which the fence was lifted a moment ago
+    ours = node.cordon if cordoned_after_fence(node) else None  # a note alone a kubelet can write (C9)
+    if isinstance(ours, Cordon) and ours.boot_id not in boots:
+        boots = (*boots, ours.boot_id)  # the boot for which the fence was lifted a moment ago
     if node.boot_id not in boots[:-1]:
         return decision
     text = f"it runs an earlier boot again ({node.boot_id}): memory that may write to volumes given away"

@@ -30,6 +30,7 @@ class Typed:
     Attributes:
         words: What was typed after ``fencer``.
         began_s: When, by the world's clock.
+        name: Which of all commands of the story it is, like ``cmd-1``.
         ended_s: When it ended; None: it is under way.
         done: It did what it was asked for, as it says.
         interrupted: Ctrl-C was pressed, or its session was lost.
@@ -43,6 +44,7 @@ class Typed:
 
     words: str
     began_s: float
+    name: str = ""
     ended_s: float | None = None
     done: bool = False
     interrupted: bool = False

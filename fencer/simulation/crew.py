@@ -353,6 +353,8 @@ class Crew:
             chance = self._chances.setdefault(name, Random(f"{simulation.seed} {name}"))  # noqa: S311 - repeatable
             cluster = _far_away(cluster, simulation, process, chance)
         reporter = self._reporter.of(name.partition(",")[0]) if several else self._reporter
+        if typed is not None:
+            reporter = reporter.of_command(typed.name)
         by_hand = ByHand(cast("Evictor", cluster), simulation.surveyor, simulation.pauser, reporter.step)
         asker = InlineAsker(simulation.clock, links.delay_s, process, chance)
         asker.patience_s = PATIENCE_S if watches else math.inf

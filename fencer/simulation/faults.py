@@ -215,6 +215,11 @@ OF_AGENTS = OF_LINKS | {
 }
 """What happens to agents, of which the rest of the world knows nothing: see `fencer.simulation.crew`."""
 
+OF_WITNESSES = frozenset(
+    {What.WITNESS_SILENT, What.WITNESS_SAYS_ON, What.WITNESS_SAYS_OFF, What.WITNESS_TRUTHFUL}
+)
+"""What happens to the power witness of a host."""
+
 OF_COMMANDS = frozenset({What.TYPED, What.INTERRUPTED, What.COMMAND_KILLED})
 """What happens around commands: see `fencer.simulation.typist`."""
 
@@ -284,6 +289,8 @@ def apply(fault: Fault, simulation: Simulation) -> None:
         simulation.stir(guest)
     elif fault.what in TO_ENDPOINT:
         TO_ENDPOINT[fault.what](simulation.hypervisors[fault.target or simulation.shape.endpoint])
+    elif fault.what in OF_WITNESSES and not simulation.shape.watches(fault.target):
+        return  # no witness watches that host
     elif fault.what in TO_HOST:
         TO_HOST[fault.what](simulation, fault.target)
     elif fault.target:

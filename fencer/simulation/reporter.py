@@ -36,6 +36,12 @@ class StageReporter:
         one.who = {"by": agent}
         return one
 
+    def of_command(self, name: str) -> StageReporter:
+        """Return the same for a command: its lines tell which."""
+        one = copy(self)
+        one.who = {**self.who, "command": name}
+        return one
+
     def refused(self, node: str, *, fenced: bool) -> Reason | None:
         """Say why fencer refused for the longest time to fence a node; of a fenced one, to lift the fence."""
         self._close(node)

@@ -223,6 +223,8 @@ class Truth:
             if guest.ref.key != ref.key:
                 continue
             self._hold_against_copies(guest, actor.knows)
+            begun = actor.typed is not None  # a person knows of the window (C2a)
+            self._hold_against_hands_off(guest.node, "its guest is started", begun=begun)
             if actor.typed is not None:
                 continue
             if self._cuts.get(guest.name) != guest.starts - 1:
@@ -331,11 +333,16 @@ class Truth:
             self._hold_against_policy(guest)
 
     def _hold_against_pause(self, guest: Guest) -> None:
-        """A guest that is paused is stopped where the operator wants that, once it is for long enough."""
+        """A guest that is paused is stopped where the operator wants that, once it is for long enough.
+
+        By hand the time of a confirmation is enough (M1).
+        """
         if self._policy.paused_guest is not PausedGuest.STOP:
             self._breach(guest.node, "its guest is stopped, which is paused, and nobody asked for that")
         paused_s = self._simulation.clock.now_s() - self._paused_since_s.get(guest.name, -math.inf)
-        if paused_s < self._policy.paused_for_s:
+        by_hand = self._actor is not None and self._actor.typed is not None
+        limit_s = self._policy.confirm_s if by_hand else self._policy.paused_for_s
+        if paused_s < limit_s:
             self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
 
     def _changed(self, obj: ApiObject) -> None:
@@ -378,6 +385,7 @@ class Truth:
             stopped = any(self._cuts.get(guest.name) == guest.starts for guest in guests)
             self._hold_against_hands_off(name, "tainted", begun=stopped)
             self._hold_against_others(name, "tainted", begun=False)
+            self._hold_against_sign_of_life(name)
             self._hold_against_silence(name)
             self._hold_against_brake(name)
         elif was.tainted and not now.tainted and name not in self._ours:
@@ -393,6 +401,8 @@ class Truth:
         if now.cordoned and not was.cordoned:
             self.commanded.cordons(name)
         if was.cordoned and not now.cordoned and was.cordoner == "fencer":
+            if name in self._lifted_s:
+                self._hold_against_hands_off(name, "its cordon is lifted", begun=True)
             self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
@@ -543,10 +553,17 @@ class Truth:
         """However many agents there are, they end one guest at a time; but old memory at once."""
         now_s = self._simulation.clock.now_s()
         ago_s, self._last_cut_s = now_s - self._last_cut_s, now_s
-        wanted = self.commanded.wants_off(guest)
+        wanted = self.commanded.wants_off(guest) or self.commanded.over_brake
         young = ago_s < self._policy.power_window_s - WHOLE_SECONDS_S
         if young and guest.node not in self._ours and not wanted:
             self._breach(guest.node, f"its guest is stopped {ago_s:.1f} s after another one")
+
+    def _hold_against_sign_of_life(self, name: str) -> None:
+        """An agent fences no node whose kubelet was alive lately: less long ago than the policy asks for."""
+        silent_s = self._now_s - self._simulation.api.nodes[name].renewed_s
+        limit_s = self._policy.lease_silent_s
+        if self.commanded.typed is None and silent_s < limit_s - self._on_its_way_s:
+            self._breach(name, f"tainted, and its kubelet was alive {silent_s:.0f} s ago")
 
     def _hold_against_silence(self, name: str) -> None:
         """While nobody at all is heard, the path to the nodes is the suspect, and nobody is fenced."""

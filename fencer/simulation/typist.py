@@ -73,7 +73,7 @@ class Typist:
         if lie:
             timeline.tell("person", fault.target or None, "not-typed", f"does not type that: {lie}")
             return
-        typed = Typed(fault.words, self.simulation.clock.now_s())
+        typed = Typed(fault.words, self.simulation.clock.now_s(), f"cmd-{len(self.typed) + 1}")
         self.typed.append(typed)
         self.simulation.clock.spawn(lambda: self._carry_out(typed, fault.target))
 
@@ -113,7 +113,7 @@ class Typist:
         ended = CommandSummary(typed.words, done, text)
         self.ended.append(ended)
         if text:
-            told = {"words": typed.words, "done": done, "looks": ended.looks}
+            told = {"words": typed.words, "done": done, "looks": ended.looks, "command": typed.name}
             self.simulation.timeline.tell("fencer", node or None, "answered", text, **told)
         self.truth.commanded.ends(typed)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from fencer.core.cordon import AFTER_FENCE, FROM_OUTSIDE
 from fencer.core.decide import decide
 from fencer.core.fence import left_to_clear
 from fencer.core.history import LEASE_DURATION_S, LeaseTrack, aged, remember
@@ -564,6 +565,23 @@ class TestAlarms:
         assert alarms(decide(replace(earlier, intent=Intent.FENCE), ARMED)) == []
         drained = replace(healthy().node, cordon=Cordon("drain", NEW_BOOT, "2026-11-20T09:59:50Z"))
         assert alarms(decide(healthy(node=drained), ARMED)) == []
+
+    @pytest.mark.parametrize(
+        ("changes", "alarmed"),
+        [
+            ({}, True),
+            ({"cordoner": "kubectl"}, False),
+            ({"cordoner": ""}, False),
+            ({"unschedulable": False}, False),
+        ],
+        ids=["fencer's cordon", "another one's", "unknown whose", "a note alone"],
+    )
+    def test_a_note_of_a_later_boot_counts_only_beside_fencers_own_cordon(self, changes, alarmed):
+        """Else a kubelet that writes on its Node raises a false alarm."""
+        settling = Cordon(AFTER_FENCE, NEW_BOOT, "2026-11-20T09:59:50Z")
+        facts = {"cordon": settling, "unschedulable": True, "cordoner": FROM_OUTSIDE} | changes
+        seen = healthy(node=replace(healthy().node, **facts))
+        assert bool(alarms(decide(seen, ARMED))) is alarmed
 
     def test_under_a_hold_a_restored_vm_is_a_sign_as_well(self):
         paused = replace(observation().fleet, paused_why="storage work")

@@ -80,7 +80,7 @@ def parsed(text: str) -> Any:
         return text
 
 
-FROZEN_SO_FAR = (73632, "721421ae85caaf413358c4da2bc420aee931d321fb355641ea63ba905c6de464")
+FROZEN_SO_FAR = (78473, "78f992d1a3bc9dc293e71ae4d551e3f73ad151539516e03c44b4db21f45be34d")
 """How many bytes of the file nobody may change any more, and their SHA-256. Raise both when you append."""
 
 

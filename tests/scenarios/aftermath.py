@@ -222,7 +222,7 @@ def _left_over(stage: Stage) -> Iterator[str]:
     nodes = stage.simulation.api.nodes
     for request in stage.simulation.requests.all():
         fenced = request.node in nodes and nodes[request.node].out_of_service
-        if request.deleting and request.adopted and not fenced:
+        if request.deleting and request.adopted and not fenced and _minders(stage):
             yield f"{request} was taken back, and fencer's finalizer keeps it"
 
 

@@ -187,7 +187,7 @@ def _runs_alone(stage: Stage, guest: Guest) -> bool:
 def missing_alarms(
     events: Sequence[StageEvent], back: tuple[str, float] | None, renewals_s: float
 ) -> Iterator[str]:
-    """Say that old memory writes beside new owners, and there was no alarm; or that its fence was lifted.
+    """Say that old memory writes beside new owners, and there was no alarm.
 
     Args:
         events: All of the story.
@@ -206,9 +206,16 @@ def missing_alarms(
     alarms = [event.t_s for event in events if event.data.get("action") == "Alarm"]
     if not any(began_s <= alarm_s <= back_s + ALARMED_WITHIN_S + renewals_s for alarm_s in alarms):
         yield "old memory came back, and there was no alarm"
+
+
+def wrong_lifts(events: Sequence[StageEvent], back: tuple[str, float] | None) -> Iterator[str]:
+    """Say that a fence was lifted while old memory writes beside new owners. Arguments as above."""
+    if back is None:
+        return
+    node, back_s = back
     ends = {"reboot", "StopGuest"}
-    ended = (event for event in events if {event.data["what"], event.data.get("action")} & ends)
-    end_s = next((event.t_s for event in ended if event.t_s > back_s), math.inf)
-    lifts = (event.t_s for event in events if event.data.get("action") == "UntaintNode")
-    if any(back_s <= lift_s < end_s for lift_s in lifts):
+    its = [event for event in events if event.node == node and event.t_s > back_s]
+    ended = (event.t_s for event in its if {event.data["what"], event.data.get("action")} & ends)
+    end_s = next(ended, math.inf)
+    if any(event.data.get("action") == "UntaintNode" and event.t_s < end_s for event in its):
         yield "a fence was lifted for old memory"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from fencer.core.model import Reason
-from fencer.core.policy import Policy
 from fencer.core.recover import LIFT_OVERDUE_S
 from fencer.simulation.datacenter import DoubleWriter
 from fencer.simulation.faults import OF_AGENTS
@@ -15,12 +16,13 @@ from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import AgentFactory, Stage
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
-from fencer.simulation.worlds import CALM, world_by_seed
+from fencer.simulation.worlds import world_by_seed
 from tests.scenarios.aftermath import longest_s, told_wrong, unfinished
-from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants
+from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants, wrong_lifts
 from tests.scenarios.excuses import Still, could_not_be_told, drained_twins
-from tests.scenarios.lines import event_line, node_lines, script_lines, world_lines
+from tests.scenarios.lines import moved_lines, node_lines, script_lines, story_lines, world_lines
 from tests.scenarios.recipes import RECIPES, real_agent
+from tests.scenarios.usual import settings_of, with_only
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Kept:
     Attributes:
         faults: Their numbers in its script, counted from 0.
         agents: How many of its agents, from the first on.
-        settings: What is set otherwise than by its recipe, and by default: see `settings_of`. None: all.
+        settings: What is set otherwise than by its recipe: see `usual.settings_of`. None: all.
     """
 
     faults: tuple[int, ...]
@@ -90,23 +92,9 @@ def world_of(seed: int, recipe: str = "", keep: Kept | None = None) -> Scenario:
     if keep is None:
         return world
     if keep.settings is not None:
-        left_out = {*settings_of(world, usual)} - {*keep.settings}
-        keys = {name: getattr(usual, name) for name in left_out - {*PROPERTIES}}
-        properties = {name: getattr(CALM, name) for name in left_out & {*PROPERTIES}}
-        world = replace(world, policy=replace(world.policy, **keys), **properties)
+        world = with_only(world, usual, keep.settings)
     script = tuple(fault for number, fault in enumerate(world.script) if number in keep.faults)
     return replace(world, script=script, watchers=world.watchers[: keep.agents])
-
-
-PROPERTIES = ("kubelets", "kubelets_of", "controllers", "health_check", "clocks")
-"""What of a world counts as a setting, beside the keys of its policy."""
-
-
-def settings_of(world: Scenario, usual: Policy) -> tuple[str, ...]:
-    """Name what is set otherwise in a world than by its recipe, and by default."""
-    keys = (one.name for one in fields(Policy))
-    changed = (key for key in keys if getattr(world.policy, key) != getattr(usual, key))
-    return (*changed, *(name for name in PROPERTIES if getattr(world, name) != getattr(CALM, name)))
 
 
 def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: Kept | None = None) -> Verdict:
@@ -139,10 +127,13 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         if not could_not_be_told(stage, scenario, stage.truth.heard, str(error), _stood_still(events)):
             what = "two writers" if isinstance(error, DoubleWriter) else "the promise is broken"
             wrong.append(f"{what}: {error}")
+    except Exception as error:  # noqa: BLE001 - a bug of fencer's is a finding, and its story is to be told
+        wrong.append(_crash(error))
     else:
         wrong.extend(_hazards(stage))
         wrong.extend(false_alarms(stage, events))
         wrong.extend(missing_loops(stage, events))
+        wrong.extend(wrong_lifts(events, back))
         # excuse: old memory is back without an alarm where something befalls an agent
         if not OF_AGENTS & {fault.what for fault in scenario.script}:
             wrong.extend(missing_alarms(events, back, 2 * scenario.renew_s))
@@ -161,6 +152,12 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         reasons=frozenset(event.data["reason"] for event in events if "reason" in event.data),
         report="\n".join(_report(seed, recipe, keep, scenario, stage, events, wrong)),
     )
+
+
+def _crash(error: Exception) -> str:
+    """Say what came out of an agent, and where it came from."""
+    *_, frame = traceback.extract_tb(error.__traceback__)
+    return f"fencer crashed: {type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
 
 
 def _stood_still(events: list[StageEvent]) -> list[Still]:
@@ -190,11 +187,15 @@ def _report(
 ) -> Iterator[str]:
     yield f"seed {seed}, recipe {recipe}:"
     yield from world_lines(scenario)
-    yield from script_lines(scenario.script)
+    yield f"settings: {', '.join(settings_of(scenario, RECIPES[recipe])) or 'none'}"
+    numbers = range(len(scenario.script)) if keep is None else sorted(keep.faults)
+    for number, line in zip(numbers, script_lines(scenario.script), strict=True):
+        yield f"{number:>3}  {line}"
     yield "----"
-    yield from map(event_line, events)
+    yield from story_lines(events, stage)
     yield "----"
     yield from node_lines(stage)
+    yield from moved_lines(stage)
     yield "----"
     yield from wrong or ["nothing is wrong"]
     kept = "" if keep is None else f" {keep}"

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from fencer.core.model import Decision, Outcome
-from fencer.simulation.faults import OF_LINKS, Fault
+from fencer.simulation.faults import OF_LINKS, Fault, What
 from fencer.simulation.scenario import Scenario, Watcher
 from fencer.simulation.stage import Stage, Summary
 from fencer.simulation.timeline import StageEvent
+from fencer.simulation.workloads import Workload
 
 UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 SIGNS = {Outcome.PASSED: "yes", Outcome.FAILED: "NO", Outcome.NOT_ASKED: "-", Outcome.ALARM: "ALARM"}
+BREAKS_OFF = frozenset({What.INTERRUPTED, What.COMMAND_KILLED})
+"""What happens to commands that are under way."""
 
 
 def clock(seconds: float) -> str:
@@ -31,6 +34,34 @@ def event_line(event: StageEvent) -> str:
     )
 
 
+def story_lines(events: Iterable[StageEvent], stage: Stage) -> Iterator[str]:
+    """Write the events of a world: each agent and each command by its own name."""
+    typed, began_s = stage.typed, stage.simulation.timeline.began_s
+    names = {(round(one.began_s - began_s, 3), f"types: fencer {one.words}"): one.name for one in typed}
+    alone = len(stage.scenario.watchers) == 1
+    for event in events:
+        if event.data["what"] in BREAKS_OFF and not _under_way(event, stage):
+            continue
+        actor = "fencer-1" if alone and event.actor == "fencer" else event.actor
+        by = event.data.get("command", event.data.get("by", actor))
+        name = names.get((event.t_s, event.text))
+        text = f"{event.text} ({name})" if name else event.text
+        about_it = event.data["what"] != What.TYPED or (event.node or "") in event.text.split()
+        node = event.node if about_it else None
+        yield event_line(replace(event, node=node, text=text, data={**event.data, "by": by}))
+
+
+def _under_way(event: StageEvent, stage: Stage) -> bool:
+    """Whether there is a command about the node of an event that has begun, and had not ended by then."""
+    began_s = stage.simulation.timeline.began_s
+    return any(
+        event.node in one.nodes
+        and one.began_s - began_s <= event.t_s
+        and (one.ended_s is None or event.t_s <= one.ended_s - began_s)
+        for one in stage.typed
+    )
+
+
 def world_lines(scenario: Scenario) -> Iterator[str]:
     """Write how big a world is, and who watches it."""
     shape = scenario.shape
@@ -42,18 +73,25 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     slow = f"; each answer takes {shape.answer_s:g} s" if shape.answer_s else ""
     slow += f"; each call of the API takes {shape.api_s:g} s" if shape.api_s else ""
     mute = "" if shape.tells_cold else "; none tells whether a guest was booted or restored"
+    yield f"hosts of {shape.endpoint}: {', '.join(shape.hosts)}"
     yield f"endpoints {', '.join((shape.endpoint, *shape.further))}{foreign}{watched}{slow}{mute}"
     if shape.admitted is not None:
         yield f"power actions are admitted on the VMs of: {', '.join(shape.admitted) or 'no node'}"
     if shape.bystanders:
         yield f"VMs that are no node's: {', '.join(shape.bystanders)}"
+    yield f"runs {'; '.join(map(_workload_words, scenario.workloads()))}"
+    if scenario.budgets:
+        yield "has to stay Ready: " + ", ".join(
+            f"{least} of {one}" for one, least in scenario.budgets.items()
+        )
     if shape.unrecorded:
         yield "the API server has no record of who wrote what on the Nodes"
     yield from _settings_lines(scenario)
     check = scenario.health_check
     if check is not None:
-        what = f"asks for {check.strategy}" if check.asks else "asks somebody else"
-        yield f"a health check {what} after {check.after_s:g} s, and waits {check.patience_s:g} s"
+        what = f"asks {'fencer' if check.asks else 'another remediator'} for {check.strategy}"
+        then = ", then turns to another remedy" if check.escalates else ""
+        yield f"a health check {what} after {check.after_s:g} s, and waits {check.patience_s:g} s{then}"
     for restarts in scenario.restarts:
         ends, nodes = " or ".join(sorted(restarts.after)), ", ".join(restarts.nodes)
         yield f"starts again by itself {restarts.delay_s:.1f} s after it is {ends}: {nodes}"
@@ -63,6 +101,7 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
         yield f"an API server whose clock is ahead by {server.ahead_s:g} s{then}"
     for number, watcher in enumerate(scenario.watchers, 1):
         yield f"fencer-{number} {watcher_words(watcher)}"
+    yield f"ends at {clock(scenario.duration_s).strip()}, or once all is as it should be"
 
 
 def watcher_words(watcher: Watcher) -> str:
@@ -72,6 +111,13 @@ def watcher_words(watcher: Watcher) -> str:
     names = "".join(f"; calls {name} {own}" for name, own in watcher.calls.items())
     only = "; only observes" if watcher.observes else ""
     return f"knows {knows}; watches from {clock(watcher.from_s).strip()}{until}{names}{only}"
+
+
+def _workload_words(workload: Workload) -> str:
+    """Write what a workload is called, and how it is set, where that is not the default."""
+    usual = {one.name: one.default for one in fields(workload)}  # type: ignore[arg-type]
+    pairs = ((key, getattr(workload, key)) for key in usual if key not in {"name", "made"})
+    return " ".join([workload.owner, *(f"{key} {value}" for key, value in pairs if value != usual[key])])
 
 
 def _settings_lines(scenario: Scenario) -> Iterator[str]:
@@ -99,9 +145,22 @@ def script_lines(script: Iterable[Fault]) -> Iterator[str]:
     for fault in script:
         fate = f" for {fault.for_s:.1f} s, after {fault.steps} steps" if fault.for_s else ""
         sets = ": " + ", ".join(f"{key} {_plain(value)}" for key, value in fault.sets) if fault.sets else ""
-        words = f": fencer {fault.words}" if fault.words else ""
         way = f" to {fault.endpoint or 'the API server'}" if fault.what in OF_LINKS else ""
-        yield f"{clock(fault.at_s)}  {fault.what.value} {fault.target}{way}{fate}{sets}{words}".rstrip()
+        whom = f" {fault.target}" if fault.target else ""
+        what = f": fencer {fault.words}" if fault.words else f"{whom}{way}{fate}{sets}"
+        yield f"{clock(fault.at_s)}  {fault.what.value}{what}"
+
+
+def moved_lines(stage: Stage) -> Iterator[str]:
+    """Write where each VM is that is not where it was at first."""
+    shape, guests = stage.scenario.shape, stage.simulation.world.guests
+    for name, machine in stage.simulation.nodes.items():
+        guest = guests[machine.guest.name]
+        if name in shape.nodes and (guest.endpoint, guest.host) != (
+            shape.endpoint_of(name),
+            shape.host_of(name),
+        ):
+            yield f"the VM of {name} is at {guest.endpoint} on {guest.host} now"
 
 
 def node_lines(stage: Stage) -> Iterator[str]:

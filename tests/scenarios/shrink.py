@@ -9,8 +9,9 @@ from fencer.simulation.commands import about
 from fencer.simulation.faults import OF_LINKS, Fault, What
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import AgentFactory
-from tests.scenarios.judge import Kept, Verdict, judge, recipe_of, settings_of, world_of
+from tests.scenarios.judge import Kept, Verdict, judge, recipe_of, world_of
 from tests.scenarios.recipes import RECIPES, real_agent
+from tests.scenarios.usual import settings_of
 
 _OF_ENDPOINTS = frozenset(
     {
@@ -33,13 +34,19 @@ ENDS: Mapping[What, frozenset[What]] = {
 """What ends what: left out alone, what it ends would last for ever, which goes wrong in another way."""
 
 
-def shrink(seed: int, recipe: str = "", agent: AgentFactory = real_agent) -> Verdict:
+def shrink(
+    seed: int,
+    recipe: str = "",
+    agent: AgentFactory = real_agent,
+    smaller_yet: Callable[[Kept], object] = lambda _kept: None,
+) -> Verdict:
     """Leave out faults, agents and settings, for as long as it still goes wrong in the same way.
 
     Args:
         seed: Of a world that goes wrong.
         recipe: Under which it does; empty: the one that belongs to the seed.
         agent: Builds the agents.
+        smaller_yet: Called with what is left, whenever that is less.
 
     Returns:
         The verdict on what is left; on the whole world, where nothing is wrong with it.
@@ -61,6 +68,7 @@ def shrink(seed: int, recipe: str = "", agent: AgentFactory = real_agent) -> Ver
 
     while smaller := next(_smaller(keep, still_wrong), None):
         keep = smaller
+        smaller_yet(keep)
     return play(keep)
 
 

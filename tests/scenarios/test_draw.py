@@ -7,7 +7,7 @@ drawn fails a test here, and what is left out on purpose is named with its reaso
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 
 import pytest
@@ -21,6 +21,7 @@ from fencer.simulation.faults import What
 from fencer.simulation.requests import HealthCheck
 from fencer.simulation.scenario import Scenario, ServerClock, Watcher
 from tests.scenarios.judge import world_of
+from tests.scenarios.lines import script_lines, world_lines
 
 WORLDS = 3000
 
@@ -93,27 +94,46 @@ HELD_BY: Mapping[Reason, Callable[[Scenario], bool]] = {
 """What brings each hold about."""
 
 
+LAYERS = "a layer (CONTRIBUTING.md, Random worlds)"
+
+
 def test_every_fault_comes():
-    assert set(What) - happens().keys() == FOR_STORIES_ONLY
+    never = sorted(f"What.{what.name}" for what in set(What) - happens().keys() - FOR_STORIES_ONLY)
+    assert not never, (
+        f"never drawn in {WORLDS:,} worlds: {', '.join(never)}. Add it to {LAYERS}, "
+        "or to FOR_STORIES_ONLY with a reason"
+    )
+    drawn_now = sorted(f"What.{what.name}" for what in FOR_STORIES_ONLY & happens().keys())
+    assert not drawn_now, f"worlds draw {', '.join(drawn_now)} now: take it out of FOR_STORIES_ONLY"
 
 
 def test_every_command_acts_or_looks():
     """A new command has to say here which of both it does."""
-    assert set(COMMANDS) == ACTING | LOOKING | WATCHING
+    unlisted = set(COMMANDS) ^ (ACTING | LOOKING | WATCHING)
+    assert not unlisted, f"say in ACTING or LOOKING which of both it does, or take it out: {sorted(unlisted)}"
 
 
 def test_every_command_that_acts_is_typed():
-    assert ACTING - typed() == set()
+    never = sorted(ACTING - typed())
+    assert not never, f"never typed in {WORLDS:,} worlds: {', '.join(never)}. Draw it in simulation/typed.py"
 
 
 def test_every_intent_comes():
-    assert [intent for intent in Intent if not INTENTS[intent] <= typed() | WATCHING] == []
+    unnamed = [intent for intent in Intent if intent not in INTENTS]
+    assert not unnamed, f"say in INTENTS by which commands each is asked: {', '.join(unnamed)}"
+    never = [intent for intent in Intent if not INTENTS[intent] <= typed() | WATCHING]
+    assert not never, f"asked by no command that is drawn: {', '.join(never)}. Draw it in simulation/typed.py"
 
 
 @pytest.mark.parametrize("hold", HOLDS, ids=lambda hold: hold.name)
 def test_every_hold_comes_by_each_of_its_reasons(hold):
+    unnamed = [reason for reason in hold.reasons if reason not in HELD_BY]
+    assert not unnamed, f"say in HELD_BY what brings it about: {', '.join(unnamed)}"
     never = [reason for reason in hold.reasons if not any(map(HELD_BY[reason], drawn()))]
-    assert never == []
+    assert not never, (
+        f"what brings it about is never drawn in {WORLDS:,} worlds: {', '.join(never)}. "
+        f"Add that to {LAYERS}, or correct HELD_BY"
+    )
 
 
 SAME_EVERYWHERE = {
@@ -145,7 +165,60 @@ def test_every_property_of_a_world_varies(kind):
     things = [thing for world in drawn() for thing in values(kind, world)]
     seen = {field.name: {repr(getattr(thing, field.name)) for thing in things} for field in fields(kind)}
     alike = {name for name, found in seen.items() if len(found) < 2}
-    assert alike == SAME_EVERYWHERE.get(kind, set())
+    expected = SAME_EVERYWHERE.get(kind, set())
+    assert not alike - expected, (
+        f"the same in {WORLDS:,} worlds: {kind.__name__}.{', '.join(sorted(alike - expected))}. "
+        f"Let it vary in {LAYERS}, or add it to SAME_EVERYWHERE with a reason"
+    )
+    assert not expected - alike, f"these vary now: take them out of SAME_EVERYWHERE: {expected - alike}"
+
+
+SHOWN_ELSEWHERE = {(Scenario, "name"): "the report of a seed begins with its seed"}
+"""What varies, and is in no line about a world, with the reason."""
+
+
+def with_value(kind, world, name, value):
+    """Return a world in which the first thing of a kind has another value; it has to have such a thing."""
+    if kind is Scenario:
+        return replace(world, **{name: value})
+    part = {Policy: "policy", Shape: "shape", Watcher: "watchers", HealthCheck: "health_check"}.get(
+        kind, "clocks"
+    )
+    thing = getattr(world, part)
+    if isinstance(thing, tuple):
+        return replace(world, **{part: (replace(thing[0], **{name: value}), *thing[1:])})
+    return replace(world, **{part: replace(thing, **{name: value})})
+
+
+def has_all(world):
+    """Whether a world has a thing of each kind, in which each property can be seen."""
+    shape, set_later = world.shape, any(clock.set_at_s < world.duration_s for clock in world.clocks[:1])
+    return bool(world.health_check and set_later and shape.further and shape.spare)
+
+
+def shown(world):
+    """Return all that a report shows of a world before it is played."""
+    return [*world_lines(world), *script_lines(world.script)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (kind, field.name)
+        for kind in (Scenario, Policy, Shape, Watcher, HealthCheck, ServerClock)
+        for field in fields(kind)
+        if field.name not in SAME_EVERYWHERE.get(kind, set()) and (kind, field.name) not in SHOWN_ELSEWHERE
+    ],
+    ids=lambda one: getattr(one, "__name__", one),
+)
+def test_a_report_shows_every_property_that_varies(kind, name):
+    """The other value of any world that has one changes some line."""
+    world = next(world for world in drawn() if has_all(world))
+    others = (getattr(thing, name) for other in drawn()[:500] for thing in values(kind, other))
+    assert any(shown(with_value(kind, world, name, other)) != shown(world) for other in others), (
+        f"{kind.__name__}.{name} varies, and no line of a report shows it. "
+        "Write it in lines.py, or name it in SHOWN_ELSEWHERE with a reason"
+    )
 
 
 def test_features_meet():

@@ -5,24 +5,28 @@ it can be. Others than the usual ones, on all processors and with a table:
 ``./dev worlds 0-99999``; here by ``FENCER_INCIDENT_SEEDS=1000-1999``.
 """
 
+import re
 import signal
 import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from itertools import count
 
 import pytest
 
+from fencer.core.starts import LOOP_STARTS
 from fencer.simulation.blips import GUEST, TIMES
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.kubelet import KubeletTiming
 from fencer.simulation.scenarios import SCENARIOS
 from fencer.simulation.stage import play
 from tests.scenarios import replay, seeds
-from tests.scenarios.judge import Kept, judge, recipe_of, settings_of, world_of
+from tests.scenarios.judge import Kept, judge, recipe_of, world_of
 from tests.scenarios.recipes import RECIPES, real_agent
 from tests.scenarios.shrink import endless, is_possible, shrink
+from tests.scenarios.usual import OF_SHAPE, OF_WATCHERS, OF_WORLD, SPARE, settings_of
 from tests.scenarios.weakened import without
 from tests.simulation.worlds import Hasty, Idle
 from tests.support import amounts
@@ -45,7 +49,7 @@ def batches():
 def test_no_world_by_chance_goes_wrong(first):
     verdicts = [judged(seed) for seed in SEEDS if first <= seed < first + BATCH]
     wrong = [verdict.report for verdict in verdicts if verdict.wrong]
-    assert not wrong, f"{len(wrong)} of {len(verdicts)} seeds; the first of them:\n{wrong[0]}"
+    assert not wrong, f"{len(wrong)} of {len(verdicts)} seeds; the first of them:\n{wrong[0]} --shrink"
     # Else nothing was shown: many deaths are fenced, and most fences come off by themselves.
     if len(verdicts) == BATCH:
         assert sum(verdict.fenced for verdict in verdicts) > BATCH / 5
@@ -76,13 +80,12 @@ def test_a_seed_that_fails_tells_its_story_and_the_command_that_tells_it_again()
     assert "To see this again: ./dev world " in report
 
 
+@pytest.mark.slow
 def test_a_crash_loop_that_is_not_reported_is_a_fault():
     """An agent that does nothing raises no alarm, either."""
-    loops = [
-        seed for seed in range(100) if sum(fault.what is What.START for fault in world_of(seed).script) > 4
-    ]
-    kinds = {judge(seed, "careful", Idle).kind for seed in loops}
-    assert any("its VM is in a crash loop" in kind for kind in kinds)
+    starts = ((seed, sum(fault.what is What.START for fault in world_of(seed).script)) for seed in range(600))
+    verdicts = (judge(seed, "careful", Idle) for seed, count in starts if count > LOOP_STARTS)
+    assert any("its VM is in a crash loop" in wrong for verdict in verdicts for wrong in verdict.wrong)
 
 
 @pytest.mark.slow
@@ -119,6 +122,16 @@ def test_what_is_left_of_a_seeds_settings_is_all_that_differs_from_its_recipe():
     assert str(Kept((0,), 1, (one,))) == f"--faults 0 --agents 1 --settings {one}"
     with pytest.raises(SystemExit):
         replay.main([str(seed), "quick", "--settings", "title"])
+
+
+@pytest.mark.parametrize("name", [*OF_WORLD, *OF_SHAPE, *OF_WATCHERS, SPARE, "pin", "stays"])
+def test_each_setting_is_left_out_alone(name):
+    usual = RECIPES["careful"]
+    seed = next(seed for seed in range(1000) if name in settings_of(world_of(seed, "careful"), usual))
+    world = world_of(seed, "careful")
+    others = tuple(one for one in settings_of(world, usual) if one != name)
+    kept = Kept(tuple(range(len(world.script))), len(world.watchers), others)
+    assert settings_of(world_of(seed, "careful", kept), usual) == others
 
 
 def test_no_world_is_left_with_a_policy_that_the_configuration_refuses():
@@ -214,7 +227,7 @@ def test_seeds_that_nobody_can_have_meant_are_refused(capsys, words, why):
 
 @pytest.mark.parametrize(
     ("words", "why"),
-    [(["--", "-5"], "none called -5"), (["7", "--faults", "x"], "x: give numbers, like 0,3,4")],
+    [(["--", "-5"], "none called -5"), (["7", "--faults", "x"], "x: give numbers, like 0,3-5")],
 )
 def test_a_world_that_there_is_not_is_refused(capsys, words, why):
     with pytest.raises(SystemExit, match="2"):
@@ -237,6 +250,81 @@ def test_a_world_that_goes_wrong_is_told_and_one_that_cannot_be_played_too():
 
 def broken(_seed):
     raise LookupError("no such recipe")
+
+
+class Crashing(Idle):
+    """An agent in which a bug shows once a node is not Ready."""
+
+    def __init__(self, ports):
+        super().__init__(ports)
+        self._cluster = ports.cluster
+
+    def tick(self):
+        if any(node.ready is None for node in self._cluster.list_nodes().views):
+            raise ValueError("boom")
+
+
+def test_a_crash_of_fencer_has_a_story_and_shrinks():
+    seed = failing(Crashing)
+    whole, small = judge(seed, "careful", Crashing), shrink(seed, "careful", Crashing)
+    assert re.fullmatch(
+        r"fencer crashed: ValueError: boom \(test_incidents_by_seed\.py:\d+\)", whole.wrong[0]
+    )
+    assert "NotReady" in whole.report
+    assert small.kind == whole.kind
+    assert small.script < whole.script
+
+
+def test_a_seed_with_several_faults_says_how_many_more_there_are():
+    played = seeds.Played()
+    verdict = judge(3, "careful", Idle)
+    played.note(3, replace(verdict, wrong=("first", "second", "third")))
+    assert played.wrong[3] == "first (and 2 more)"
+
+
+def test_few_worlds_do_not_list_the_reasons_that_were_never_given():
+    few, many = seeds.Played(), seeds.Played()
+    few.counts["careful", "worlds"], many.counts["careful", "worlds"] = 999, 1000
+    assert "never: " not in "\n".join(seeds.table(few))
+    assert "never: " in "\n".join(seeds.table(many))
+
+
+def test_each_step_of_shrinking_is_reported():
+    steps = []
+    small = shrink(failing(Crashing), "careful", Crashing, smaller_yet=steps.append)
+    assert [len(kept.faults) for kept in steps] == sorted((len(kept.faults) for kept in steps), reverse=True)
+    assert small.report.endswith(f" {steps[-1]}")
+
+
+def test_an_interrupted_shrink_names_the_smallest_so_far(capsys):
+    """Ctrl-C is pressed at the first pass of the twelfth agent."""
+    agents = count()
+
+    def interrupted(ports):
+        if next(agents) == 12:
+            raise KeyboardInterrupt
+        return Crashing(ports)
+
+    assert replay.shrunk(failing(Crashing), "careful", interrupted) == replay.INTERRUPTED
+    printed = capsys.readouterr()
+    faults = re.search(r"smallest so far: ./dev world \d+ careful --faults ([\d,]+) --agents 1", printed.out)[
+        1
+    ]
+    *_, last = printed.err.splitlines()
+    assert last.startswith(f"{len(faults.split(','))} faults left, ")
+
+
+def test_faults_may_be_named_from_one_to_another(capsys):
+    assert replay.main(["7", "quick", "--faults", "0-1"]) == 0
+    assert capsys.readouterr().out.endswith("./dev world 7 quick --faults 0,1 --agents 2\n")
+
+
+def test_a_setting_that_a_world_does_not_have_is_refused_with_those_that_it_has(capsys):
+    seed = next(seed for seed in range(400) if settings_of(world_of(seed, "quick"), RECIPES["quick"]))
+    with pytest.raises(SystemExit, match="2"):
+        replay.main([str(seed), "quick", "--settings", "foo"])
+    names = ", ".join(settings_of(world_of(seed, "quick"), RECIPES["quick"]))
+    assert f"foo as usual; what it sets otherwise: {names}\n" in capsys.readouterr().err
 
 
 # --- gaps that these incidents found, closed since

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fencer.core.model import FenceMark, GuestRef
 from fencer.simulation.assembly import Shape, Simulation
+from fencer.simulation.crew import Obeyed
 from fencer.simulation.faults import Fault, What, apply
 from fencer.simulation.stage import StagePorts
 from fencer.simulation.workloads import StatefulSet
@@ -42,6 +43,9 @@ class Idle:
     def tick(self) -> None:
         self.passes += 1
 
+    def obey(self, _words: str) -> Obeyed:
+        return Obeyed(done=False, text="it does nothing that a person types, either")
+
 
 class Hasty:
     """An unsafe agent: fences whatever is NotReady, and asks no hypervisor."""
@@ -59,6 +63,9 @@ class Hasty:
             cluster.taint(node, FenceMark("hasty", listed.utc, node.boot_id, guest, "hasty"))
             for pod in cluster.pods(node.name):
                 cluster.clear(pod, "not ready is dead, is it not")
+
+    def obey(self, _words: str) -> Obeyed:
+        return Obeyed(done=False, text="it takes no commands")
 
 
 __all__ = ["Hasty", "Idle", "What", "happen", "names", "set_taint_by_hand", "warm"]
