@@ -1,4 +1,4 @@
-"""``fencer drill NODE``: a fire drill: stop its guest hard, watch the agent, start it again, and judge."""
+"""``fencer drill NODE``: a fire drill: stop its VM hard, watch the agent, start it again, and judge."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from fencer.errors import FencerError
 from fencer.planned.campaign import Campaign
 from fencer.planned.drill import REPLACED_S, Milestone
 from fencer.planned.drillturn import ALL, DrillTurn, rehearse
+from fencer.planned.left import standing
 from fencer.planned.plan.case import Terms
 from fencer.planned.plan.judge import plan
 from fencer.planned.plan.words import Outlook, Remark, What
@@ -48,7 +49,7 @@ UNSEEN = frozenset({What.MAY_BLOCK, What.MAY_DISRUPT})
 
 
 @click.command(
-    short_help="Rehearse the death of a node: stop its guest hard, and see it come back.",
+    short_help="Rehearse the death of a node: stop its VM hard, and see it come back.",
     epilog="\b\nExamples:\n  fencer drill k8s-2 --dry-run\n  fencer drill k8s-2\n"
     "  fencer drill k8s-2 --report drill.html",
 )
@@ -87,14 +88,14 @@ def drill(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Rehearse the death of a node on a living cluster, and judge what the agent makes of it.
 
-    The guest's power is cut without a warning. The agent has to find that out by itself, fence the node and
-    clear it. Then the guest is started again, and the node has to come back, with as many Ready pods as
+    The VM's power is cut without a warning. The agent has to find that out by itself, fence the node and
+    clear it. Then the VM is started again, and the node has to come back, with as many Ready pods as
     before. --timeout is for the agent's part, and again for the return. The VM is started again by the rules
     of `fencer start`, also after Ctrl-C; if they refuse, the command says what to check. Exit code 0: passed;
     1: refused, or failed.
     """
     if not timeout_s:
-        raise click.UsageError("--timeout 0: a drill has a limit, because the guest is off until then.")
+        raise click.UsageError("--timeout 0: a drill has a limit, because the VM is off until then.")
     refuse_without_person(wiring, node, yes=yes, dry_run=dry_run)
     if report is not None and not dry_run:
         require_report(wiring, path, report)
@@ -112,7 +113,7 @@ def drill(  # noqa: PLR0913 - one for each option
                 say(line)
             say("dry run: nothing was done.")
             return
-        consent(lines, f"Cut the power of {tools.names[0]}'s guest now?", yes=yes)
+        consent(lines, f"Cut the power of {tools.names[0]}'s VM now?", yes=yes)
         tools.kept.asked(tools.names)
         _carry_out(tools, timeout_s, told)
 
@@ -142,7 +143,7 @@ def _refuse_unwatched(wiring: Wiring, tools: Tools, *, agent_watches: bool) -> N
 
 
 def _refuse_unfit(tools: Tools) -> Judged:
-    """Refuse if the guest may not be stopped, or the node would not be fenced; return the node.
+    """Refuse if the VM may not be stopped, or the node would not be fenced; return the node.
 
     Raises:
         click.exceptions.Exit: refused.
@@ -218,51 +219,44 @@ def _plan(judged: Judged, limit_s: float) -> Iterator[str]:
         f"The power of {guest} is cut without a warning: what it has not yet written is lost.",
         f"The agent is then to clear {count(len(pods), 'pod')} ({listing(pods)}) and free "
         f"{count(len(volumes), 'volume')}.",
-        "The guest is started again once that is done and the pods are Ready elsewhere, or else "
+        "The VM is started again once that is done and the pods are Ready elsewhere, or else "
         f"{age(limit_s)} after the power cut; also after Ctrl-C.",
+        "Exception: where `fencer start` would refuse (fencing is paused, the API server is lost, or the VM "
+        "might run elsewhere), it stays off, and you start it.",
     )
     for text in texts:
         yield from paragraph(clean(text), indent=2)
 
 
 def _carry_out(tools: Tools, limit_s: float, told: list[str]) -> None:
-    node = tools.node(tools.names[0])
+    node, path = tools.node(tools.names[0]), str(tools.parts.path)
     turn = DrillTurn(
         tools.world, tools.agent, tools.looker, tools.parts.policy, node, limit_s, tools.steps.show
     )
     campaign = Campaign(tools.world, [turn], 1, tools.steps.show)
+
+    def left(word: str) -> Iterator[str]:
+        yield standing(turn, word, path, tools.parts.clock.now_s())
+
     tools.events.begins(node, StopGuest)
     with as_ctrl_c():
         try:
             took = see_through(
-                tools, campaign, lambda word: _standing(turn, word), "failed", lambda _: _told(turn)
+                tools,
+                campaign,
+                lambda word: [standing(turn, word, path, tools.parts.clock.now_s())],
+                "failed",
+                lambda _: _told(turn),
             )
         finally:
             owed = turn.owes
             turn.withdraw()  # whatever went wrong
             if owed and not turn.owes:
-                tell(f"{clean(node.name)}: its guest was started after all.")
+                tell(f"{clean(node.name)}: its VM runs after all.")
             _summarize(turn)
             if Milestone.OFF in turn.course.reached:
                 told.append(turn.incident)
     tell(f"passed in {took}: {clean(node.name)}.", bold=True)
-
-
-def _standing(turn: DrillTurn, word: str) -> Iterator[str]:
-    """Say how the node is left."""
-    name, why = turn.node.name, f": {turn.failed}" if turn.failed else ""
-    if turn.owes:
-        because = f": {turn.trouble}" if turn.trouble and turn.trouble not in turn.failed else ""
-        yield (
-            f"{name}: {word}{why}. Its VM was NOT started again{because}. Check that it runs nowhere else, "
-            f"started by another tool; then `fencer start {name}` starts it."
-        )
-    elif Milestone.BACK in turn.course.reached:
-        yield f"{name}: {word}{why}. The node is back."
-    elif Milestone.OFF in turn.course.reached:
-        yield f"{name}: {word}{why}. Its guest was started again; `fencer explain {name}` follows its return."
-    else:
-        yield f"{name}: {word}{why}. Its guest runs."
 
 
 def _told(turn: DrillTurn) -> str:
@@ -281,7 +275,7 @@ def _summarize(turn: DrillTurn) -> None:
         Milestone.FENCED: f"by {mark.by}, incident {turn.incident}" if mark else "",
         Milestone.CLEARED: count(len(turn.pods), "pod"),
         Milestone.REPLACED: turn.workloads.complete,
-        Milestone.STARTED: "by somebody else" if course.by_others else "",
+        Milestone.STARTED: "by another tool" if course.by_others else "",
         Milestone.BACK: "Ready, not fenced, not cordoned, its pods' controllers complete",
     }
     short = f"not within {age(REPLACED_S)}: {'; '.join(course.unreplaced)}"

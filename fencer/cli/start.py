@@ -28,7 +28,7 @@ from fencer.core.text import listing
 from fencer.planned.campaign import Campaign
 from fencer.planned.turns import StartTurn
 from fencer.wording.events import START, started
-from fencer.wording.reasons import change, says
+from fencer.wording.reasons import change_of_start, says
 
 NO_RECORD = "the API server has no record of who cordoned it (managedFields)"
 NOT_OURS = "not by fencer, and stays so"
@@ -83,7 +83,7 @@ def _plan(tools: Tools, name: str) -> Iterator[str]:
     judged = tools.looker.step(name, Intent.START, Word(), act=False)
     decision, node = judged.decision, judged.observation.node
     if decision.verdict is Verdict.REFUSE:
-        lines = [f"{name}: refused: {says(decision)}. What would change this: {change(decision)}."]
+        lines = [f"{name}: refused: {says(decision)}. What would change this: {change_of_start(decision)}."]
         if cordoned_by_drain(node):
             lines.append(f"Its cordon alone: `kubectl uncordon {name}`.")
         give_up([*lines, "Nothing was changed."])

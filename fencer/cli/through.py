@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 from fencer.cli import living
 from fencer.cli.planned import Tools, give_up
-from fencer.cli.render import clean, say
+from fencer.cli.render import clean, paragraph, say
 from fencer.core.model import Deed
 from fencer.core.text import age
 from fencer.errors import ClusterError
@@ -16,6 +16,8 @@ from fencer.planned.campaign import Campaign
 from fencer.planned.ordering import elsewhere
 from fencer.planned.turns import Turn
 
+PLAIN = 80
+"""Columns for the facts below a node, where there is no terminal."""
 _ENDINGS = (signal.SIGHUP, signal.SIGTERM)
 
 
@@ -61,23 +63,33 @@ def see_through(
             finally:  # also for a person who presses Ctrl-C twice
                 lines = tuple(standing(word))
                 with suppress(OSError):
-                    for line in lines:
-                        say(clean(line), err=True)
+                    for part in facts(lines):
+                        say(part, err=True)
                 _tell_failed(tools, turns, lines)
             raise
     if not well:
         lines = tuple(standing(failed))
         _tell_failed(tools, turns, lines)
-        give_up([*lines, *([campaign.stuck] if campaign.stuck else [])])
+        give_up([*facts(lines), *([campaign.stuck] if campaign.stuck else [])])
     return age(round(clock.now_s() - began_s))
+
+
+def facts(lines: Iterable[str]) -> Iterator[str]:
+    """Return the lines about nodes for a terminal: what follows a newline is a fact below its node."""
+    for line in lines:
+        first, *more = line.split("\n")
+        yield clean(first)
+        for fact in more:
+            yield from paragraph(clean(fact), indent=2, page=PLAIN)
 
 
 def _tell_failed(tools: Tools, turns: Sequence[Turn], lines: Sequence[str]) -> None:
     """Leave an Event on each node that is not done, with the line about it, and keep that."""
     for turn, line in zip(turns, lines, strict=True):
         if turn.failed or not turn.over:
-            tools.kept.says(line, warning=True)
-            tools.events.failed(turn.node, line.removeprefix(f"{turn.node.name}: "))
+            text = " ".join(line.split("\n"))
+            tools.kept.says(text, warning=True)
+            tools.events.failed(turn.node, text.removeprefix(f"{turn.node.name}: "))
 
 
 @contextmanager

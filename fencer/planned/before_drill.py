@@ -45,7 +45,7 @@ def refusal(judged: Judged, policy: Policy) -> No | None:
     seen, decision = judged.observation, judged.decision
     if seen.evidence is not None and seen.evidence.gone:
         name = seen.node.name
-        return No("its guest is off already", f"`fencer start {name}`; `fencer explain {name}` says why")
+        return No("its VM is off already", f"`fencer start {name}`; `fencer explain {name}` says why")
     if decision.verdict is not Verdict.ASK:
         return No(says(decision), change(decision))
     subject = subject_of(seen)
@@ -68,12 +68,12 @@ def _unsound(seen: Observation, subject: Subject) -> Iterator[tuple[bool, No]]:
     unseen = f"no agent has seen {subject.guest} alive with the node yet, so none would fence it"
     yield not subject.proven, No(unseen, "an agent that has watched it for two renewals of its lease (20 s)")
     yield fenced, No("it is fenced, or was a moment ago", explain)
-    forgotten = "its hypervisor would forget its guest once it is off, and nobody could start it again"
+    forgotten = "its hypervisor would forget its VM once it is off, and nobody could start it again"
     fleeting = seen.evidence is not None and seen.evidence.fleeting
-    yield fleeting, No(forgotten, "a guest that is defined: `virsh dumpxml`, and `virsh define`")
+    yield fleeting, No(forgotten, "a VM that is defined: `virsh dumpxml`, and `virsh define`")
     yield node.ready is not True, No("it is not Ready, so this is no drill", explain)
     yield node.unschedulable, No("it is cordoned", f"`kubectl uncordon {node.name}`")
-    yield bool(node.doubts), No("what its hypervisor says of its guest was wrong before", explain)
+    yield bool(node.doubts), No("what its hypervisor says of its VM was wrong before", explain)
     twins = f"{listing(seen.claimed_by)} may be alive, and says that it is {subject.guest}, too"
     right = "the right UUID reported, or the older Node deleted, if its VM is gone for good"
     yield bool(seen.claimed_by), No(twins, right)
@@ -136,4 +136,4 @@ def _trouble(node: NodeView, stopped: bool) -> str:  # noqa: FBT001 - as it is k
         return "is fenced"
     if node.ready is not True:
         return "is not Ready"
-    return "has a guest that does not run" if stopped else ""
+    return "has a VM that does not run" if stopped else ""

@@ -49,6 +49,7 @@ class Look:
     Attributes:
         now_s: When, on the monotonic clock.
         power_state: What the guest reads.
+        runs_as: Where its hypervisor reports it as running; empty: nowhere.
         boot_id: The boot that the node reports.
         ready: Its condition Ready.
         mark: The fence on it; None: it is not fenced.
@@ -67,6 +68,16 @@ class Look:
     pods: int
     volumes: int
     short: tuple[str, ...] | None = None
+    runs_as: str = ""
+
+    def shows_start(self, boot_id: str) -> bool:
+        """Whether the VM runs again: by its hypervisor, or because its node is Ready with another boot.
+
+        Args:
+            boot_id: The boot that was stopped.
+        """
+        booted = self.ready is True and self.boot_id not in {"", boot_id}
+        return self.power_state is PowerState.RUNNING or booted
 
 
 def look_at(seen: Observation, before: Collection[str], short: tuple[str, ...] | None) -> Look:
@@ -88,7 +99,16 @@ def look_at(seen: Observation, before: Collection[str], short: tuple[str, ...] |
         pods=sum(pod.uid in before for pod in clearable(seen.pods or ())),
         volumes=len(to_release(seen)),
         short=short,
+        runs_as=_runs_as(seen),
     )
+
+
+def _runs_as(seen: Observation) -> str:
+    """Return the candidate that is reported as running; empty: none is."""
+    if seen.evidence is not None and seen.evidence.power_state is PowerState.RUNNING:
+        return str(seen.evidence.guest)
+    others = zip(seen.candidates[1:], seen.others, strict=False)
+    return next((str(one.guest) for one, state in others if state is PowerState.RUNNING), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +119,8 @@ class Course:
         boot_id: The boot that it ends.
         limit_s: How long the agent may take, and again the return.
         reached: Milestone → when it was first seen, on the monotonic clock.
-        by_others: Somebody else started the guest.
+        by_others: Another tool started the guest.
+        runs_as: Where it did; empty: where fencer cannot see it.
         mark: The fence that the agent set; None: none was seen.
         unreplaced: Controllers that lacked Ready pods when the guest was started again.
         last: The newest look.
@@ -109,6 +130,7 @@ class Course:
     limit_s: float
     reached: Mapping[Milestone, float] = field(default_factory=dict)
     by_others: bool = False
+    runs_as: str = ""
     mark: FenceMark | None = None
     unreplaced: tuple[str, ...] = ()
     last: Look | None = None
@@ -123,12 +145,22 @@ class Course:
     def saw(self, look: Look) -> Course:
         """Return the course after a look: with everything that it shows reached."""
         course = replace(self, last=look, mark=look.mark or self.mark)
-        if course.off and look.power_state is PowerState.RUNNING:
-            course = replace(course.at(Milestone.STARTED, look.now_s), by_others=True)
+        if course.off and look.shows_start(course.boot_id):
+            course = course.started_by_others(look)
         for milestone, shown in SHOWN.items():
             if milestone not in course.reached and shown(course, look):
                 course = course.at(milestone, look.now_s)
         return course
+
+    def started_by_others(self, look: Look) -> Course:
+        """Return the course once another tool has started the guest, as a look shows."""
+        course = self.at(Milestone.STARTED, look.now_s)
+        return replace(course, by_others=True, runs_as=look.runs_as)
+
+    @property
+    def unseen(self) -> bool:
+        """Whether its guest runs where fencer cannot see it."""
+        return self.by_others and not self.runs_as
 
     @property
     def off(self) -> bool:
@@ -177,15 +209,17 @@ def next_step(course: Course, now_s: float) -> Next:
         enough = Milestone.REPLACED in reached or now_s - released_s >= REPLACED_S
         late = now_s - reached[Milestone.OFF] >= course.limit_s
         return Next.START if enough or late else Next.WATCH
-    over = Milestone.BACK in reached or now_s - reached[Milestone.STARTED] >= course.limit_s
+    over = course.unseen or Milestone.BACK in reached or now_s - reached[Milestone.STARTED] >= course.limit_s
     return Next.DONE if over else Next.AWAIT
 
 
 def failure(course: Course) -> str:
     """Say why a drill that is over has failed; empty: it passed."""
     limit, last = age(course.limit_s), course.last
+    if course.unseen:
+        return "another tool started its VM where fencer can't see it"
     if course.by_others and Milestone.RELEASED not in course.reached:
-        return "somebody else started its guest before the agent was done"
+        return "another tool started its VM before the agent was done"
     if Milestone.FENCED not in course.reached:
         return f"it was not fenced within {limit}"
     if Milestone.RELEASED not in course.reached:
@@ -233,7 +267,7 @@ def waits(course: Course, now_s: float) -> str:
     if Milestone.FENCED in reached and look is not None:
         return f"fenced; {count(look.pods, 'pod')} and {count(look.volumes, 'volume')} left; {spent}"
     silent = "not Ready" if Milestone.NOT_READY in reached else "still Ready"
-    return f"guest off, node {silent}; waits for the agent; {spent}"
+    return f"VM off, node {silent}; waits for the agent; {spent}"
 
 
 def missing(course: Course) -> str:
@@ -241,7 +275,7 @@ def missing(course: Course) -> str:
     look = course.last
     started_s = course.reached.get(Milestone.STARTED, float("inf"))
     if look is not None and look.power_state is PowerState.STOPPED and look.now_s > started_s:
-        return "its guest is off again"
+        return "its VM is off again"
     if look is None or Milestone.READY not in course.reached:
         return "it is not Ready"
     if look.mark is not None:

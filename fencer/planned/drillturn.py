@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fencer.core.done import GuestStopped
-from fencer.core.model import Intent, Judged, NodeView, PodView, Word
+from fencer.core.model import Evidence, Intent, Judged, NodeView, Observation, PodView, Word
 from fencer.core.pods import clearable
 from fencer.core.policy import Policy
 from fencer.core.text import alike
@@ -105,6 +105,21 @@ class DrillTurn:
         return self._restart.trouble if self._restart is not None else ""
 
     @property
+    def refused(self) -> Judged | None:
+        """The rules' last answer about the start that it owes, where they were in the way."""
+        return self._restart.refused if self._restart is not None else None
+
+    @property
+    def last(self) -> Observation | None:
+        """The node as it was last seen. None: nothing was done yet."""
+        return self._restart.last if self._restart is not None else None
+
+    @property
+    def reading(self) -> Evidence | None:
+        """The last reading of its guest since the power cut. None: there was none."""
+        return self._restart.reading if self._restart is not None else None
+
+    @property
     def incident(self) -> str:
         """The id of the incident, as the agent that fenced it, or would have, calls it."""
         return self.course.mark.incident if self.course.mark else incident_id(self.node)
@@ -160,7 +175,7 @@ class DrillTurn:
         if not (isinstance(done, GuestStopped) and done.sent):
             restart.settled()
         self._bring_back(restart)
-        self._end(f"its guest was not stopped: {done}")
+        self._end(f"its VM was not stopped: {done}")
 
     def _look(self) -> None:
         """Look once, and tell what was reached. What cannot be seen now is seen later."""
@@ -180,10 +195,13 @@ class DrillTurn:
             self._trouble = str(error)
             return
         self._trouble = ""
+        if self._restart is not None:
+            self._restart.saw(seen)
         self.course = self.course.saw(look_at(seen, {pod.uid for pod in self.pods}, short))
         if self.course.by_others and Milestone.STARTED not in before and self._restart is not None:
             self._restart.settled()
-            self._world.reporter.said(f"{name}: somebody else started its guest", warning=True)
+            where = self.course.runs_as or "where fencer can't see it"
+            self._world.reporter.said(f"{name}: another tool started its VM: {where}", warning=True)
         for milestone in Milestone:
             if milestone in self.course.reached and milestone not in before:
                 step = told(self.course, milestone, len(self.pods), self.workloads.complete)
@@ -196,7 +214,11 @@ class DrillTurn:
         restart.tidy()
 
     def _note_start(self, restart: Restart) -> None:
-        if self.course.off and not restart.owes:
+        if not self.course.off or restart.owes:
+            return
+        if restart.by_others is not None:
+            self.course = self.course.started_by_others(restart.by_others)
+        else:
             self.course = self.course.at(Milestone.STARTED, self._world.clock.now_s())
 
     def _end(self, why: str) -> None:

@@ -8,6 +8,7 @@ from fencer.core.done import Done
 from fencer.core.model import (
     Evidence,
     Intent,
+    Judged,
     Observation,
     PowerState,
     StopGuest,
@@ -18,9 +19,10 @@ from fencer.core.policy import Policy
 from fencer.core.text import age, alike
 from fencer.errors import ClusterError
 from fencer.planned.drain import Tell
+from fencer.planned.drill import Look, look_at
 from fencer.runtime.reconcile import Agent
 from fencer.runtime.world import World
-from fencer.wording.reasons import change, says
+from fencer.wording.reasons import change_of_start, says
 
 GIVE_UP_S = 120.0
 """So long its start is tried: what is in the way may pass."""
@@ -50,6 +52,15 @@ class Restart:
         """The guest may be off because of the drill, and was not seen running since."""
         self.trouble = ""
         """What was last in the way."""
+        self.refused: Judged | None = None
+        """The rules' last answer, where they were in the way."""
+        self.by_others: Look | None = None
+        """The look that showed that another tool had started it. None: none did."""
+        self.last = seen
+        """The node as it was last seen."""
+        self.reading: Evidence | None = None
+        """The last reading of its guest since the power cut. None: there was none."""
+        self._ordered = False
         self._world = world
         self._agent = agent
         self._policy = policy
@@ -70,8 +81,12 @@ class Restart:
         self._owed_until_s = 0.0
 
     def settled(self) -> None:
-        """Take note that no start is owed: the order was not even sent, or somebody else started it."""
+        """Take note that no start is owed: the order was not even sent, or another tool started it."""
         self.owes = False
+
+    def saw(self, seen: Observation) -> None:
+        """Keep what was seen last, for the person who has to go on."""
+        self.last, self.reading = seen, seen.evidence or self.reading
 
     @property
     def gave_up(self) -> bool:
@@ -99,17 +114,21 @@ class Restart:
         now_s = self._world.clock.now_s()
         self._since_s = now_s if self._since_s is None else self._since_s
         try:
-            judged = self._agent.step(self._seen.node.name, Intent.START, Word())
+            judged = self._judge(act=False)  # a Node that is Ready with another boot: the VM runs somewhere
+            if self.owes and judged.decision.verdict is not Verdict.REFUSE:
+                judged = self._judge(act=True)
         except ClusterError as error:
-            self._say(str(error))
+            self.refused = None
+            self._say(str(error), "")
             return
-        self._note(judged.observation)
         if not self.owes:
             return
-        if judged.decision.verdict is Verdict.REFUSE:
-            self._say(f"{says(judged.decision)}. What would change this: {change(judged.decision)}")
+        refused = judged.decision.verdict is Verdict.REFUSE
+        self.refused = judged if refused else None
+        if refused:
+            self._say(says(judged.decision), f". What would change this: {change_of_start(judged.decision)}")
         elif judged.failed:
-            self._say(judged.failed)
+            self._say(judged.failed, "")
 
     def tidy(self) -> None:
         """Take the drill's claim off the node. Where it is fenced, it goes with the fence."""
@@ -119,26 +138,43 @@ class Restart:
             if node.claim == self._seen.incident and node.mark is None:
                 api(lambda: cluster.forget_mark(node))
 
+    def _judge(self, *, act: bool) -> Judged:
+        """Ask the rules of `fencer start`, carry them out if wanted, and note what was seen."""
+        judged = self._agent.step(self._seen.node.name, Intent.START, Word(), act=act)
+        ordered = judged.decision.verdict is Verdict.START or judged.observation.asked_s is not None
+        self._ordered = self._ordered or (act and ordered)
+        self._note(judged.observation)
+        return judged
+
     def _note(self, seen: Observation) -> None:
         """Take note that it runs, unless a power-off may still come; and of an order to start it."""
+        self.saw(seen)
         if seen.asked_s is not None:
             self.answered()  # what may still come is meant for the run before
-        state = seen.evidence.power_state if seen.evidence else PowerState.UNKNOWN
-        if state is PowerState.RUNNING and self._world.clock.now_s() >= self._owed_until_s:
+        look = look_at(seen, (), None)
+        if look.shows_start(self._seen.node.boot_id) and self._world.clock.now_s() >= self._owed_until_s:
             self.owes, self.trouble = False, ""
-        elif state is PowerState.STOPPED and seen.asked_s is not None and seen.asked_s >= AGAIN_S:
+            self.by_others = None if self._is_own(seen) else look
+        elif look.power_state is PowerState.STOPPED and seen.asked_s is not None and seen.asked_s >= AGAIN_S:
             self._agent.shared.memory.asked.pop((seen.node.uid, seen.node.boot_id), None)
+
+    def _is_own(self, seen: Observation) -> bool:
+        """Whether what runs is the VM that was ordered to start here, for all that can be seen."""
+        evidence, guest = seen.evidence, self._guest.guest
+        if not self._ordered or evidence is None:
+            return self._ordered
+        return evidence.power_state is PowerState.RUNNING and evidence.guest.key == guest.key
 
     def _carry_out(self, action: StopGuest) -> Done:
         done = self._agent.executor.carry_out(self._seen, action)
         self._world.reporter.acted(self._seen.node, action, done)
         return done
 
-    def _say(self, text: str) -> None:
-        """Say once what is in the way; with other numbers it is the same."""
+    def _say(self, text: str, way: str) -> None:
+        """Say once what is in the way, and the way out; with other numbers it is the same."""
         if alike(text) not in self._said:
             self._said.add(alike(text))
-            self._show("trouble", text)
+            self._show("trouble", text + way)
         self.trouble = text
 
     def _show(self, what: str, text: str) -> None:

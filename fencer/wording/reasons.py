@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from fencer.core.answering import DONE, FINAL
@@ -20,6 +21,11 @@ class Text:
     says: str
     change: str
 
+
+_CONFIRMED = re.compile(r"(?:^|[;,] or(?:, [^,;:]*,)? )--confirm-guest-off WHY")
+"""A way out that `fencer start` does not have, with what joins it to the others."""
+FOUND_AGAIN = "its VM found again on a hypervisor that fencer knows"
+"""What else would change the answer of `fencer start`, if that was the only way out."""
 
 NOTHING = "nothing needs to change"
 """What would change what is as it should be."""
@@ -226,6 +232,12 @@ def change(decision: Decision) -> str:
     if needs.startswith("limit"):  # the limit that it was compared with is no way out by itself
         return f"{general} ({needs})"
     return needs or general
+
+
+def change_of_start(decision: Decision) -> str:
+    """Return what would change the answer of `fencer start`, which takes no --confirm-guest-off."""
+    ways = _CONFIRMED.sub("", change(decision))
+    return f"{FOUND_AGAIN}{ways}" if not ways or ways.startswith(":") else ways
 
 
 def table() -> str:

@@ -29,9 +29,9 @@ from fencer.core.word import WORD_LASTS_S, word_over
 from fencer.wording.distrust import TRUST
 from fencer.wording.foresight import NEVER_WRITTEN
 from fencer.wording.nodes import blind, disbelieved, distrusted, fenced_age, keeps_cordon, unfit
-from fencer.wording.reasons import change
+from fencer.wording.reasons import change, change_of_start
 
-_CHECK = "`fencer check` looks at every connection"
+CHECK = "`fencer check` looks at every connection"
 _WORD = (
     "if you know that the guest is off and stays off: `fencer fence {node} --confirm-guest-off WHY`. "
     "Be sure: two writers destroy a volume"
@@ -50,10 +50,10 @@ WAYS: dict[Reason, str] = {
         "`fencer fence {node} --guest {guest}`"
     ),
     Reason.LEASE_UNSEEN: _WORD,
-    Reason.BLIND: _CHECK,
+    Reason.BLIND: CHECK,
     Reason.CORDON_UNRECORDED: "`kubectl uncordon {node}`, unless an administrator cordoned it since",
-    Reason.EVIDENCE_MISSING: f"{_CHECK}; {_WORD}",
-    Reason.GUEST_UNKNOWN: f"{_CHECK}; {_WORD}",
+    Reason.EVIDENCE_MISSING: f"{CHECK}; {_WORD}",
+    Reason.GUEST_UNKNOWN: f"{CHECK}; {_WORD}",
     Reason.HOST_SILENT: f"a power witness for that host, under `host_power:` in {{path}}; {_WORD}",
     Reason.ABSENCE_UNPROVEN: _WORD,
     Reason.GUEST_RUNNING: (
@@ -92,8 +92,8 @@ WAYS: dict[Reason, str] = {
     Reason.NO_POWER_RIGHTS: (
         "its UUID under the endpoint's `power: {{uuids: […]}}` in {path}, or stop it yourself"
     ),
-    Reason.STOP_FAILED: f"{_CHECK} and right; or stop it yourself",
-    Reason.DISCARD_FAILED: f"{_CHECK} and right",
+    Reason.STOP_FAILED: f"{CHECK} and right; or stop it yourself",
+    Reason.DISCARD_FAILED: f"{CHECK} and right",
     Reason.BRAKE: (
         "`fencer fence {node} --over-brake WHY`, if you know that this node is dead, too. There is a brake "
         "because one fault that fencer cannot see (of a network, a storage, a clock) is likelier than so "
@@ -140,6 +140,21 @@ TO_A_FENCE: dict[Reason, str] = {
 """Other words, or none, if `fencer fence` was refused: typing it again does not help."""
 
 
+TO_A_START: dict[Reason, str] = {
+    **{reason: "" for reason, way in WAYS.items() if "`fencer fence " in way},
+    Reason.EVIDENCE_MISSING: CHECK,
+    Reason.GUEST_UNKNOWN: CHECK,
+    Reason.BINDING_UNPROVEN: TO_A_FENCE[Reason.BINDING_UNPROVEN],
+    Reason.HOST_SILENT: "a power witness for that host, under `host_power:` in {path}",
+    Reason.NO_POWER_RIGHTS: (
+        "its UUID under the endpoint's `power: {{uuids: […]}}` in {path}, or start it yourself"
+    ),
+}
+"""Other words, or none, if `fencer start` was refused: a fence does not bring a VM back."""
+
+BY_INTENT = {Intent.FENCE: TO_A_FENCE, Intent.START: TO_A_START}
+"""Other words, by the command that was refused."""
+
 OF_A_FENCE: dict[Reason, str] = {
     Reason.OBSERVE_MODE: (
         "`mode: armed` in {path}; or `fencer fence {node}`, which clears what is left, and `fencer unfence "
@@ -154,7 +169,7 @@ OF_A_LABEL: dict[Reason, str] = {
 }
 """Other words if it is medik8s' label that excludes the node."""
 
-OF_NOBODY: dict[Reason, str] = {Reason.EVIDENCE_MISSING: _CHECK}
+OF_NOBODY: dict[Reason, str] = {Reason.EVIDENCE_MISSING: CHECK}
 """Other words if it is not known which guest the node is: then no word can be given for it."""
 
 OF_A_DOUBT: dict[Reason, str] = {
@@ -271,7 +286,8 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
     decision, node, guest = judged.decision, judged.observation.node, judged.decision.guest
     evidence = judged.observation.evidence
     loops = in_crash_loop(decision) and decision.verdict is Verdict.HEALTHY
-    wanted = f"{age(LOOP_S)} without another start" if loops else change(decision)
+    needs = change_of_start if judged.observation.intent is Intent.START else change
+    wanted = f"{age(LOOP_S)} without another start" if loops else needs(decision)
     yield f"What would change this: {printable(wanted)}."
     if word_over(judged.observation):
         yield (
@@ -292,8 +308,7 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
         way = _UNCORDON
     if not judged.observation.candidates:
         way = OF_NOBODY.get(decision.reason, way)
-    if judged.observation.intent is Intent.FENCE:
-        way = TO_A_FENCE.get(decision.reason, way)
+    way = BY_INTENT.get(judged.observation.intent, {}).get(decision.reason, way)
     if way:
         named = f"{guest.endpoint}/{guest.id}" if guest else "ENDPOINT/GUEST"
         bound = unticked(old.uuid) if old else ""

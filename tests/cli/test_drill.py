@@ -172,7 +172,7 @@ def test_a_dry_run_says_the_plan_and_changes_nothing():
 def test_a_person_is_asked_first(answer, code):
     lab = DrillLab(person_there=True)
     result = lab.run("drill", "k8s-2", says=answer)
-    assert "Cut the power of k8s-2's guest now? [y/N]" in result.output
+    assert "Cut the power of k8s-2's VM now? [y/N]" in result.output
     assert result.exit_code == code
     assert ("FencerDrillBegun" in lab.events()) is (code == 0)
 
@@ -272,11 +272,11 @@ def _no_room(lab: DrillLab) -> None:
         ),
         (_not_told, "only root and fencer's user may ask", "--agent-watches"),
         (_paused, "fencing is paused for the whole cluster: storage work", "fencer.dev/pause taken off"),
-        (_other_dies, "k8s-3 has a guest that does not run", "all other nodes Ready, running and not fenced"),
+        (_other_dies, "k8s-3 has a VM that does not run", "all other nodes Ready, running and not fenced"),
         (_other_silent, "k8s-3 is not Ready", "all other nodes Ready, running and not fenced"),
         (_other_fenced, "k8s-3 is fenced", "all other nodes Ready, running and not fenced"),
         (_cordoned, "it is cordoned", "`kubectl uncordon k8s-2`"),
-        (_off, "its guest is off already", "`fencer start k8s-2`"),
+        (_off, "its VM is off already", "`fencer start k8s-2`"),
         (_silent, "it is not Ready, so this is no drill", "`fencer explain k8s-2`"),
         (_empty, "it would not be fenced: there is nothing to clear", "another node"),
         (_no_power, "the configuration admits no power action", "`power:`"),
@@ -396,7 +396,7 @@ def test_ctrl_c_at_any_time_starts_the_guest_first(waits):
     lab.patience_count = waits
     result = lab.drill()
     assert result.exit_code == 130
-    assert "k8s-2: interrupted. Its guest was started again" in result.output
+    assert "k8s-2: interrupted. Its VM was started again" in result.output
     assert lab.power() == "running"
     assert "fencer.dev/mark" in lab.node().annotations or "fencer.dev/incident" not in lab.node().annotations
     assert lab.events()[-1] == "FencerDrillFailed"
@@ -484,7 +484,7 @@ def test_an_api_that_is_lost_for_good_leaves_the_start_to_a_person_and_says_what
     said = " ".join(result.output.split())
     assert (lab.power(), result.exit_code) == ("stopped", 1)
     assert "its VM could not be started: the API server does not answer" in said
-    assert "Check that it runs nowhere else" in said
+    assert "Check that it runs on no other host" in said
 
 
 def test_a_power_off_that_is_refused_is_told_and_nothing_was_cut():
@@ -492,8 +492,8 @@ def test_a_power_off_that_is_refused_is_told_and_nothing_was_cut():
     lab.breaks(What.POWER_DENIED, "lab")
     result = lab.drill()
     assert result.exit_code == 1
-    assert "failed: its guest was not stopped: " in " ".join(result.output.split())
-    assert "Its guest runs." in result.output
+    assert "failed: its VM was not stopped: " in " ".join(result.output.split())
+    assert "Its VM runs." in result.output
     assert lab.power() == "running"
 
 
@@ -504,8 +504,9 @@ def test_a_guest_that_cannot_be_started_is_told_with_the_command_that_does_it():
     said = " ".join(result.output.split())
     assert result.exit_code == 1
     assert "failed: its VM could not be started: " in said
-    assert "Its VM was NOT started again. Check that it runs nowhere else, started by another tool" in said
-    assert "then `fencer start k8s-2` starts it." in said
+    assert "Its VM was NOT started again." in said
+    assert "Check that it runs on no other host, started by HA or an administrator." in said
+    assert "Then `fencer start k8s-2`." in said
     assert lab.power() == "stopped"
     lab.breaks(What.TRUTHFUL, "lab")
     assert lab.run("start", "k8s-2", "--yes").exit_code == 0

@@ -35,6 +35,7 @@ from fencer.planned.drill import (
     waits,
 )
 from fencer.planned.drillturn import DrillTurn
+from fencer.planned.left import standing
 from fencer.ports import Deadline, Hypervisor
 from fencer.runtime.reconcile import Agent
 from fencer.simulation.assembly import Shape
@@ -64,7 +65,14 @@ FENCED = replace(SILENT, now_s=65.0, mark=MARK)
 CLEARED = replace(FENCED, now_s=66.0, pods=0)
 RELEASED = replace(CLEARED, now_s=70.0, volumes=0, short=("demo/db has 2 of 3 pods Ready",))
 REPLACED = replace(RELEASED, now_s=90.0, short=())
-BOOTED = replace(REPLACED, now_s=130.0, power_state=PowerState.RUNNING, boot_id=NEW_BOOT, ready=True)
+BOOTED = replace(
+    REPLACED,
+    now_s=130.0,
+    power_state=PowerState.RUNNING,
+    boot_id=NEW_BOOT,
+    ready=True,
+    runs_as="lab/k8s-2 on lab1",
+)
 UNFENCED = replace(BOOTED, now_s=150.0, mark=None, cordoned=True)
 BACK = replace(UNFENCED, now_s=180.0, cordoned=False)
 BEGUN = Course(BOOT, 300.0)
@@ -140,7 +148,7 @@ def test_each_milestone_is_noted_when_it_is_first_seen() -> None:
             after(SILENT, REPLACED, BOOTED, replace(BACK, short=("demo/db has 2 of 3",)), started_s=100.0),
             "it is not back after 5m00s: demo/db has 2 of 3",
         ),
-        (after(OFF, BOOTED), "somebody else started its guest before the agent was done"),
+        (after(OFF, BOOTED), "another tool started its VM before the agent was done"),
     ],
     ids=["no fence", "not cleared", "not Ready", "fenced for good", "cordoned", "pods missing", "started"],
 )
@@ -169,8 +177,8 @@ def test_a_guest_that_somebody_else_starts_after_it_was_cleared_does_no_harm() -
     ("course", "now_s", "text"),
     [
         (BEGUN, 0.0, ""),
-        (after(OFF), 15.0, "guest off, node still Ready; waits for the agent; 10 s of 300 s"),
-        (after(SILENT), 65.0, "guest off, node not Ready; waits for the agent; 60 s of 300 s"),
+        (after(OFF), 15.0, "VM off, node still Ready; waits for the agent; 10 s of 300 s"),
+        (after(SILENT), 65.0, "VM off, node not Ready; waits for the agent; 60 s of 300 s"),
         (after(SILENT, FENCED), 65.0, "fenced; 2 pods and 1 volume left; 60 s of 300 s"),
         (after(SILENT, RELEASED), 70.0, "cleared; waits for its pods elsewhere; 65 s of 300 s"),
         (
@@ -230,7 +238,7 @@ def test_a_sound_node_may_be_drilled_because_it_would_be_fenced() -> None:
         ({"node": alive(excluded_by="the annotation fencer.dev/exclude")}, "fencer.dev/exclude", "taken off"),
         ({"candidates": (Candidate(GUEST, Via.UUID),)}, "admits no power action", "`power:`"),
         ({"node": alive(roles=("control-plane",))}, "etcd might lose its quorum", "more healthy"),
-        ({"evidence": evidence()}, "its guest is off already", "`fencer start k8s-2`"),
+        ({"evidence": evidence()}, "its VM is off already", "`fencer start k8s-2`"),
         ({"evidence": evidence(PowerState.PAUSED)}, "paused", "resumed"),
         ({"evidence": evidence(PowerState.RUNNING, settled=False)}, "a lock or task", "to end"),
         ({"evidence": replace(evidence(PowerState.RUNNING), fleeting=True)}, "would forget", "virsh define"),
@@ -270,7 +278,7 @@ def test_a_guest_that_no_agent_has_seen_alive_with_its_node_is_not_stopped() -> 
     [
         ({"ready": None}, False, "k8s-3 is not Ready"),
         ({"ready": True, "taints": (TAINT,), "mark": MARK}, False, "k8s-3 is fenced"),
-        ({"ready": True}, True, "k8s-3 has a guest that does not run"),
+        ({"ready": True}, True, "k8s-3 has a VM that does not run"),
         ({"ready": True}, False, None),
     ],
 )
@@ -320,6 +328,20 @@ class Scene(Stagehand):
         """Let both go on side by side, second by second."""
         while milestone not in self.turn.course.reached and not self.turn.over:
             self.step()
+
+    def starts_elsewhere(self) -> None:
+        """Let another tool start the VM on lab-b, if it is off."""
+        world, guest = self.simulation.world, self.simulation.guest("k8s-2")
+        if guest.power is PowerState.STOPPED:
+            world.leave_behind(guest, None)
+            guest.endpoint, guest.host = "lab-b", "lab-b1"
+            world.start(guest)
+            self.simulation.stir(guest)
+
+    def left(self, word: str) -> list[str]:
+        """Say how the node is left, fact by fact."""
+        now_s = self.simulation.clock.now_s()
+        return standing(self.turn, word, "/etc/fencer/config.yaml", now_s).split("\n")
 
     def step(self, *, watched: bool = True) -> None:
         self.turn.advance()
@@ -382,9 +404,9 @@ def test_one_that_somebody_else_starts_is_noticed_and_not_started_twice() -> Non
     scene.run(5)
     scene.happen("start")
     scene.see_through()
-    assert scene.turn.failed == "somebody else started its guest before the agent was done"
+    assert scene.turn.failed == "another tool started its VM before the agent was done"
     assert [what for _, what, _, _ in scene.own.acted_] == ["StopGuest"]
-    assert ("k8s-2: somebody else started its guest", True) in scene.own.said_
+    assert ("k8s-2: another tool started its VM: lab/k8s-2 on lab1", True) in scene.own.said_
     assert not scene.turn.owes
 
 
@@ -438,7 +460,7 @@ def test_a_power_off_that_is_refused_leaves_a_guest_that_runs() -> None:
     scene.happen("power_denied", "lab")
     scene.step()
     assert scene.turn.over
-    assert scene.turn.failed.startswith("its guest was not stopped: ")
+    assert scene.turn.failed.startswith("its VM was not stopped: ")
     assert (scene.guest(), scene.turn.owes) == ("running", False)
     assert Milestone.OFF not in scene.turn.course.reached
     assert scene.node().claim == ""
@@ -476,29 +498,24 @@ def test_nothing_is_said_twice_while_it_goes_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "by_others_s", "ctrl_c_s"), [(True, 10.0, 20.0), (True, 75.0, None), (False, 10.0, None)]
+    ("known", "by_others_s", "ctrl_c_s", "left"),
+    [
+        (True, 10.0, 20.0, "interrupted. Its VM runs: another tool started it on lab-b/k8s-2 on lab-b1;"),
+        (True, 10.0, None, "another tool started its VM before the agent was done. The node is back."),
+        (True, 75.0, None, "The node is back."),
+        (False, 10.0, None, "another tool started its VM where fencer can't see it."),
+    ],
 )
 def test_a_vm_that_another_tool_has_started_elsewhere_is_not_started_once_more(
-    known, by_others_s, ctrl_c_s
+    known, by_others_s, ctrl_c_s, left
 ) -> None:
     """Two running copies of one disk ruin it."""
     place = {"further": ("lab-b",)} if known else {"foreign": ("lab-b",)}
     scene = Scene(shape=Shape(**place))
     scene.until(Milestone.OFF)
-    world, guest, cut_s = (
-        scene.simulation.world,
-        scene.simulation.guest("k8s-2"),
-        scene.turn.course.reached[Milestone.OFF],
-    )
-
-    def starts_elsewhere() -> None:
-        if guest.power is PowerState.STOPPED:
-            world.leave_behind(guest, None)
-            guest.endpoint, guest.host = "lab-b", "lab-b1"
-            world.start(guest)
-            scene.simulation.stir(guest)
-
-    scene.simulation.clock.at(cut_s + by_others_s, starts_elsewhere)
+    world, guest = scene.simulation.world, scene.simulation.guest("k8s-2")
+    cut_s = scene.turn.course.reached[Milestone.OFF]
+    scene.simulation.clock.at(cut_s + by_others_s, scene.starts_elsewhere)
     while not scene.turn.over:
         scene.step()
         if ctrl_c_s is not None and scene.simulation.clock.now_s() >= cut_s + ctrl_c_s:
@@ -506,6 +523,103 @@ def test_a_vm_that_another_tool_has_started_elsewhere_is_not_started_once_more(
             break
     running = [one.name for one in world.guests.values() if one.uuid == guest.uuid and one.writes]
     assert len(running) == 1
+    first, *facts = scene.left("interrupted" if ctrl_c_s else "failed")
+    assert left in first
+    assert not scene.turn.owes
+    unseen = ["Don't start it again: two running copies destroy its disk."] if not known else []
+    assert [fact for fact in facts if fact.startswith("Don't start")] == unseen
+    assert not known or not facts
+
+
+def test_a_vm_that_runs_where_fencer_cannot_see_it_is_left_with_what_to_do() -> None:
+    """The Node shows that it runs: a command to start it would start a second copy."""
+    scene = Scene(shape=Shape(foreign=("lab-b",)))
+    scene.until(Milestone.OFF)
+    scene.starts_elsewhere()
+    scene.see_through()
+    assert scene.left("failed") == [
+        "k8s-2: failed: another tool started its VM where fencer can't see it.",
+        f"It runs: the Node is Ready with boot {scene.node().boot_id}.",
+        f"The drill stopped boot {scene.turn.node.boot_id}.",
+        "Don't start it again: two running copies destroy its disk.",
+        "To keep it there, add that hypervisor under `hypervisors:` in /etc/fencer/config.yaml.",
+        "Otherwise stop that copy, then start lab/k8s-2 on lab1 with its hypervisor's own tool.",
+    ]
+    assert [what for _, what, _, _ in scene.own.acted_] == ["StopGuest"]
+
+
+def test_a_vm_that_runs_behind_a_silent_endpoint_points_to_that_endpoint() -> None:
+    scene = Scene()
+    scene.until(Milestone.OFF)
+    scene.happen("start")
+    scene.happen("unreachable", "lab")
+    scene.see_through()
+    assert scene.left("failed")[-2:] == [
+        "It might run on lab, which does not answer.",
+        "Try: `fencer check` looks at every connection.",
+    ]
+
+
+def test_a_node_that_is_ready_with_another_boot_keeps_ctrl_c_from_starting_its_vm() -> None:
+    scene = Scene(shape=Shape(foreign=("lab-b",)))
+    scene.until(Milestone.OFF)
+    old = scene.turn.node.boot_id
+    scene.starts_elsewhere()
+    while (seen := scene.node()).boot_id == old or not seen.ready:
+        scene.agent.tick()
+        scene.simulation.clock.wait(1.0)
+    scene.turn.withdraw()
+    assert [what for _, what, _, _ in scene.own.acted_] == ["StopGuest"]
+    assert (scene.turn.owes, scene.turn.course.unseen) == (False, True)
+
+
+def test_a_vm_that_stays_off_is_left_with_its_state_the_risk_and_the_commands() -> None:
+    scene = Scene(limit_s=60.0)
+    scene.until(Milestone.OFF)
+    scene.simulation.api.paused_why = "storage work"
+    scene.see_through(watched=False)
+    first, vm, reading, *facts = scene.left("failed")
+    assert first == (
+        "k8s-2: failed: its VM could not be started: fencing is paused for the whole cluster: storage work. "
+        "Its VM was NOT started again."
+    )
+    assert vm.startswith("VM: lab/k8s-2 on lab1. Its power was cut 3m")
+    assert reading.startswith("Last reading, ")
+    assert reading.endswith(" ago: stopped (destroyed).")
+    assert facts == [
+        "Risk: two running copies destroy its disk; another tool might have started it.",
+        "Check that it runs on no other host, started by HA or an administrator.",
+        "If `kubectl get node k8s-2` shows Ready, it runs: don't start it again.",
+        "What would change this: its end, or annotation fencer.dev/pause taken off the namespace "
+        "kube-system.",
+        "Try: `fencer resume`, or `kubectl annotate namespace kube-system fencer.dev/pause-`.",
+        "Then `fencer start k8s-2`.",
+    ]
+
+
+def test_a_vm_that_cannot_be_read_any_more_is_left_with_its_last_reading() -> None:
+    scene = Scene(limit_s=60.0)
+    scene.until(Milestone.OFF)
+    scene.run(5)
+    scene.step(watched=False)
+    scene.happen("unreachable", "lab")
+    scene.see_through(watched=False)
+    _, vm, reading, now, *facts = scene.left("failed")
+    assert vm.startswith("VM: lab/k8s-2 on lab1. ")
+    assert reading.endswith(" ago: stopped (destroyed).")
+    assert now == "It can't be read now: lab: connection refused."
+    assert facts[-2:] == ["Try: `fencer check` looks at every connection.", "Then `fencer start k8s-2`."]
+
+
+def test_where_the_api_server_is_lost_the_facts_come_from_before() -> None:
+    scene = Scene(limit_s=60.0)
+    scene.until(Milestone.OFF)
+    scene.happen("api_down", "")
+    scene.see_through(watched=False)
+    assert scene.left("failed")[-2:] == [
+        "Try: `fencer check` looks at every connection.",
+        "Then `fencer start k8s-2`.",
+    ]
 
 
 class Forgetful:

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from fencer.core.decide import decide
-from fencer.core.model import Fleet, PowerState
+from fencer.core.model import Check, Decision, Fleet, Outcome, PowerState, Reason, Verdict
 from fencer.core.policy import UnresponsiveGuest
 from fencer.core.requests import NO_CALL, Call, Strategy
 from fencer.wording import conditions, events, verdicts
-from fencer.wording.reasons import says, table
+from fencer.wording.reasons import FOUND_AGAIN, change_of_start, says, table
 from tests.core.build import ARMED, in_state, node, observation
 from tests.support.pages import DOCS, hold
 
@@ -62,3 +62,21 @@ def test_of_a_stop_that_is_asked_for_it_is_said_who_asked():
     assert says(decide(asked, ARMED)) == f"its guest runs, but is not heard{by}"
     wanted = replace(ARMED, unresponsive_guest=UnresponsiveGuest.STOP)
     assert says(decide(replace(asked, call=NO_CALL), wanted)) == "its guest runs, but is not heard"
+
+
+@pytest.mark.parametrize(
+    ("needs", "text"),
+    [
+        (
+            "its VM reported running there again, or --confirm-guest-off WHY",
+            "its VM reported running there again",
+        ),
+        ("a lease; or, once Ready is Unknown, --confirm-guest-off WHY", "a lease"),
+        ("the guest started or restored, or --confirm-guest-off WHY", "the guest started or restored"),
+        ("--confirm-guest-off WHY", FOUND_AGAIN),
+    ],
+)
+def test_a_start_offers_no_option_that_it_does_not_have(needs, text) -> None:
+    no = Check("trusted", Outcome.FAILED, "distrusted", needs)
+    decision = Decision(Verdict.REFUSE, Reason.WITNESS_CONTRADICTED, (no,))
+    assert change_of_start(decision) == text
