@@ -15,6 +15,7 @@ from fencer.simulation.links import Links, cut_for_ever
 from fencer.simulation.own_clock import OwnClock
 from fencer.simulation.scenario import ARMED, mixed
 from fencer.simulation.truth import Breach, Truth
+from tests.simulation.test_truth import AT_ONCE
 
 SILENT = (What.LINK_CUT, What.LINK_HANGS, What.LINK_DEAF)
 
