@@ -14,6 +14,7 @@ GIVES_AWAY_S = 35.0
 """A kubelet that is heard for so long gives a lie away, where answers are quick: it renews every 10 s."""
 
 RENEW_S = 10.0
+"""How often a kubelet renews its lease by default."""
 RENEWALS = 2.5
 """So many renewals that time is for."""
 

@@ -115,7 +115,7 @@ def watcher_words(watcher: Watcher) -> str:
 
 def _workload_words(workload: Workload) -> str:
     """Write what a workload is called, and how it is set, where that is not the default."""
-    usual = {one.name: one.default for one in fields(workload)}  # type: ignore[arg-type]
+    usual = {one.name: one.default for one in fields(workload)}  # type: ignore[arg-type]  # any dataclass
     pairs = ((key, getattr(workload, key)) for key in usual if key not in {"name", "made"})
     return " ".join([workload.owner, *(f"{key} {value}" for key, value in pairs if value != usual[key])])
 
