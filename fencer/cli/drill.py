@@ -241,13 +241,7 @@ def _carry_out(tools: Tools, limit_s: float, told: list[str]) -> None:
     tools.events.begins(node, StopGuest)
     with as_ctrl_c():
         try:
-            took = see_through(
-                tools,
-                campaign,
-                lambda word: [standing(turn, word, path, tools.parts.clock.now_s())],
-                "failed",
-                lambda _: _told(turn),
-            )
+            took = see_through(tools, campaign, left, "failed", lambda _: _told(turn))
         finally:
             owed = turn.owes
             turn.withdraw()  # whatever went wrong

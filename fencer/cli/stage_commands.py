@@ -26,4 +26,4 @@ VERBS: Mapping[str, Callable[[Command], Obeyed]] = {
 }
 """What can be typed in a story."""
 TOLD_BY_DECISIONS = frozenset({"fence", "unfence"})
-"""Of these the decisions are told, as an agent's are; of the others the steps."""
+"""These show their decisions, as agents do; the others show their steps."""

@@ -50,7 +50,7 @@ def covered(world: Scenario, seed: int, layers: Sequence[Layer], *, needs_witnes
         world: As it is so far.
         seed: Its own.
         layers: What may come over it, in this order.
-        needs_witness: Somebody has to see what happens at its time, or nobody could know it later.
+        needs_witness: An agent has to see what happens at its time, or it could not be known later.
     """
     for layer in layers:
         chance = Random(f"{seed} {layer.over.__name__}")  # noqa: S311 - chance that can be repeated is the point
@@ -94,7 +94,7 @@ def slow_api(chance: Random, world: Scenario) -> Scenario:
 
 
 def unrecorded(_chance: Random, world: Scenario) -> Scenario:
-    """The API server has no record of who wrote what on the Nodes: somebody reset it."""
+    """The API server has no record of who wrote what on the Nodes: it was reset."""
     return replace(world, shape=replace(world.shape, unrecorded=True))
 
 
@@ -141,7 +141,7 @@ def held(chance: Random, world: Scenario) -> Scenario:
     """Something holds fencer back for a while, amid all that happens.
 
     People pause fencing exactly when they move, save and restart things. What is seen then has to count
-    later, so it is drawn as well where somebody has to see what happens at its time.
+    later, so it is drawn as well where an agent has to see what happens at its time.
     """
     from_s = max(5.0, began_s(world) + chance.uniform(-40.0, 90.0))
     until_s = from_s + chance.choice((3.0, 20.0, 90.0, 240.0)) * chance.uniform(0.5, 1.5)
@@ -183,7 +183,7 @@ def untainted(chance: Random, world: Scenario) -> Scenario:
 
 
 def cordoned_since(chance: Random, world: Scenario) -> Scenario:
-    """While a returned Node settles, an agent is killed, or somebody cordons or uncordons it."""
+    """While a returned Node settles, an agent is killed, or a person cordons or uncordons it."""
     starts = (fault for fault in world.script if fault.what is What.START)
     back = next((fault for fault in starts if fault.target in world.shape.nodes), None)
     if back is None:

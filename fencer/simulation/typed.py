@@ -124,14 +124,14 @@ def _working(world: Scenario) -> list[str]:
 
 
 def typed_at_the_victim(chance: Random, world: Scenario) -> Scenario:
-    """Somebody types something about a node to which something happens, right or wrong."""
+    """A person types something about a node to which something happens, right or wrong."""
     node = _victim(world)
     times = sorted(began_s(world) + chance.uniform(-25.0, 240.0) for _ in range(chance.choice((1, 1, 2, 3))))
     return and_then(world, *(_typed(at_s, _line(chance, world, node), node) for at_s in times))
 
 
 def typed_elsewhere(chance: Random, world: Scenario) -> Scenario:
-    """Somebody types something about another node, while that one has its incident."""
+    """A person types something about another node, while that one has its incident."""
     victim = _victim(world)
     node = chance.choice([name for name in _working(world) if name != victim])
     return and_then(
@@ -166,7 +166,7 @@ def drilled(chance: Random, world: Scenario) -> Scenario:
 
 
 def fenced_by_hand(chance: Random, world: Scenario) -> Scenario:
-    """Somebody fences a node by hand at once: that takes less silence than an agent waits for."""
+    """A person fences a node by hand at once: that takes less silence than an agent waits for."""
     death = death_of(world)
     if death is None:
         return world
@@ -175,7 +175,7 @@ def fenced_by_hand(chance: Random, world: Scenario) -> Scenario:
 
 
 def paused_by_command(chance: Random, world: Scenario) -> Scenario:
-    """Somebody pauses fencing by command, of all or of one node, for a time or until they resume."""
+    """A person pauses fencing by command, for all nodes or one, for a while or until it is resumed."""
     at_s = max(5.0, began_s(world) + chance.uniform(-40.0, 90.0))
     for_s = chance.choice((20.0, 60.0, 180.0))
     about = f" {_victim(world)}" if chance_of(chance, 0.5) else ""
@@ -187,7 +187,7 @@ def paused_by_command(chance: Random, world: Scenario) -> Scenario:
 
 
 def confirmed(chance: Random, world: Scenario) -> Scenario:
-    """Somebody stands at the machine, and gives their word that a VM is off."""
+    """A person at the machine confirms that a VM is off."""
     node = _victim(world)
     at_s = began_s(world) + chance.uniform(20.0, 200.0)
     return and_then(world, _typed(at_s, confirmed_fence(chance, world, node), node))
@@ -223,7 +223,7 @@ def distrusted(chance: Random, world: Scenario) -> Scenario:
 
 
 def broken_off(chance: Random, world: Scenario) -> Scenario:
-    """Whoever typed something presses Ctrl-C, loses the session, or the command is killed."""
+    """The person who typed a command presses Ctrl-C or loses the session, or the command is killed."""
     typed = [fault for fault in world.script if fault.what is What.TYPED and fault.target]
     ends = []
     for fault in typed:

@@ -67,7 +67,7 @@ class Typist:
     ended: list[CommandSummary]
 
     def type(self, fault: Fault) -> None:
-        """Let somebody type a command; what would not be honest is not typed."""
+        """Let a person type a command; what would not be honest is not typed."""
         timeline = self.simulation.timeline
         lie = self._lie(fault)
         if lie:
@@ -78,7 +78,7 @@ class Typist:
         self.simulation.clock.spawn(lambda: self._carry_out(typed, fault.target))
 
     def break_off(self, fault: Fault) -> None:
-        """Let whoever typed a command about a node press Ctrl-C, or kill it; what has ended is left alone."""
+        """Press Ctrl-C for a command about a node, or kill it; one that has ended is left alone."""
         going = (one for one in reversed(self.typed) if one.ended_s is None and fault.target in one.nodes)
         typed = next(going, None)
         if typed is None or typed.process is None:

@@ -86,7 +86,7 @@ def _untold(
     stage: Stage, scenario: Scenario, heard: Mapping[str, datetime], wrong: str, stood: Sequence[Still]
 ) -> bool:
     """See `could_not_be_told`: whether an agent could not, that is set as the scenario says."""
-    # excuse: a VM is stopped as paused that had run for a moment while an agent stood still for less than
+    # excuse: a VM is stopped as paused that had run for a moment, while an agent stood still for less than
     #   readings may lie apart; an administrator's cordon is lifted that was set anew between two looks, on
     #   a Node without a record
     if _ran_unseen(stage, scenario, wrong, stood) or _cordoned_between_looks(scenario, wrong):
