@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fencer.core.distrust import is_to_be_proven, with_proof
+from fencer.core.distrust import is_to_be_proven, shows_known_boot, with_proof
 from fencer.core.history import CONTRADICTIONS, LEASE_DURATION_S
 from fencer.core.identity import nothing_read
 from fencer.core.kept import standing
@@ -43,6 +43,7 @@ WORDS = {
     Doubted.SAVED: "its memory was on disk before, and it has not been started since",
     Doubted.FILED: "its memory was saved to a file before, and it has not been seen running since",
     Doubted.MIGRATED: "it had moved away before, and has not been started here since",
+    Doubted.UNSEEN: "its kubelet ran a boot that was not seen here, so it may have been started elsewhere",
 }
 
 
@@ -129,6 +130,9 @@ def due(seen: Observation) -> tuple[Doubt, ...]:
     left = _left_behind(seen)
     if left is not None and not _stands(Doubted.MIGRATED, left, doubts):
         doubts = (*doubts, Doubt(Doubted.MIGRATED, left.guest, left.witness, seen.by, seen.utc))
+    unseen = _runs_unseen(seen)
+    if unseen is not None and not _stands(Doubted.UNSEEN, unseen, doubts):
+        doubts = (*doubts, Doubt(Doubted.UNSEEN, unseen.guest, unseen.witness, seen.by, seen.utc))
     return tuple(with_proof(seen, doubt) for doubt in doubts)
 
 
@@ -166,6 +170,32 @@ def _left_behind(seen: Observation) -> Evidence | None:
     if not runs_elsewhere or (here is not None and here.power_state is PowerState.RUNNING):
         return None
     return here or nothing_read(guest, "")
+
+
+def _runs_unseen(seen: Observation) -> Evidence | None:
+    """Return the reading of the bound guest that says nothing, while its kubelet is alive in a new boot (D5).
+
+    Another tool may have started it where fencer has no endpoint, once its host was silent. What its old
+    place says later is then not its end.
+    """
+    node, run = seen.node, seen.history.run
+    if not isinstance(node.binding, Binding) or not node.boot_id or shows_known_boot(node):
+        return None
+    if node.heard_s is None or node.heard_s >= LEASE_DURATION_S:
+        return None
+    if run is not None and run.power_state is PowerState.RUNNING and run.last_s >= seen.history.boot_seen_s:
+        return None  # read running in this boot, a moment ago
+    if any(state is PowerState.RUNNING for state in seen.others):
+        return None  # known where, see `_left_behind`
+    here = (reading for reading in _readings(seen) if reading.guest.key == node.binding.guest.key)
+    silent = next(here, None)
+    return silent if silent is not None and _says_nothing(silent) else None
+
+
+def _says_nothing(reading: Evidence) -> bool:
+    """Whether a guest could not be read at all: what is not believed of it has a doubt of its own."""
+    told = reading.away or reading.filed or reading.doubt is not None
+    return reading.power_state is PowerState.UNKNOWN and not told
 
 
 def without_saved(node: NodeView, evidence: Evidence) -> tuple[Doubt, ...]:

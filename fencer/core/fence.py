@@ -92,10 +92,18 @@ def _silent_by_hand(subject: Subject, policy: Policy) -> Answer:
     return _silent_for(subject, overdue_s)
 
 
-def silent_if_unproven(subject: Subject, policy: Policy) -> Answer:
-    """If a guest was never seen alive with its node, equal UUIDs say little while that node is heard."""
-    if subject.proven:
-        return Passed("its guest was seen alive with it")
+def unheard(subject: Subject, policy: Policy) -> Answer:
+    """The kubelet is not heard, so no copy of the VM is the node now (S11).
+
+    By the node controller, which counts by its own clock, or by this agent's, as for a fence by hand. Where
+    it is not certain that the VM is the node, only the latter counts.
+    """
+    node, renewals = subject.node, renewals_in_run(subject.history, subject.node)
+    if subject.proven and node.ready is None and not renewals:
+        return Passed(heard_last(subject.seen))
+    if node.lease_age_s is None:
+        seen = heard_last(subject.seen)
+        return Objection(Verdict.WAIT, Reason.LEASE_UNSEEN, seen, A_LEASE, policy.poll_s)
     return _silent_for(subject, SILENT_PERIODS * policy.lease_period_s)
 
 

@@ -46,6 +46,9 @@ restored from a backup starts from there."""
 RENEWAL_FORGOTTEN_S = 60.0
 """A renewal while the guest read off is forgotten after this much silence: six missed renewals."""
 
+NOT_READ = -1
+"""In place of a Lease's version: a run ended while nothing could be read of the node. The next look counts."""
+
 MARKS_KEPT_S = 600.0
 """Longer than any silence that is waited for by default."""
 
@@ -306,12 +309,14 @@ def _with_guest(
             off_lease_version=0,
             off_reported_utc="",
         )
-    if evidence.gone:
+    if evidence.gone or history.off_lease_version == NOT_READ or _began_again(history, evidence):
+        # A boot that the Node shows since this look is of the newest run: M5
+        newest = not evidence.gone and history.boot_seen_s == now_s
         history = replace(
             history,
             off_s=max(history.off_s, evidence.observed_at_s),
             off_lease_version=node.lease_version,
-            off_reported_utc=node.reported_utc,
+            off_reported_utc="" if newest else node.reported_utc,
         )
     known = history.heard is None and evidence.guest == history.ran_as
     if evidence.power_state is PowerState.RUNNING and not known:
@@ -321,6 +326,19 @@ def _with_guest(
     if not history.proven and proven_running(history, node):
         history = replace(history, proven=True)
     return history
+
+
+def _began_again(history: GuestHistory, evidence: Evidence) -> bool:
+    """Whether the VM runs in another run than it last did, on the same host: it was off in between.
+
+    A run that was read off says nothing: what its node has said since that reading counts. Nor does another
+    host, as a migration names the run anew.
+    """
+    run = history.run
+    if run is None or run.power_state is PowerState.STOPPED or None in {run.incarnation, evidence.incarnation}:
+        return False
+    runs = evidence.power_state is PowerState.RUNNING and evidence.guest == history.ran_as
+    return runs and run.incarnation != evidence.incarnation
 
 
 def glimpse(before: GuestHistory, evidence: Evidence | None) -> GuestHistory:
@@ -341,7 +359,9 @@ def glimpse(before: GuestHistory, evidence: Evidence | None) -> GuestHistory:
     state = PowerState.STOPPED if evidence.gone else evidence.power_state
     if run is not None and (run.power_state, run.incarnation) != (state, evidence.incarnation):
         seen = before.running_seen or run.power_state is PowerState.RUNNING
-        before = replace(before, run=None, running_seen=seen)
+        ended = evidence.gone or _began_again(before, evidence)
+        version = NOT_READ if ended else before.off_lease_version
+        before = replace(before, run=None, running_seen=seen, off_lease_version=version)
     return replace(before, ran_as=evidence.guest) if runs and evidence.guest != before.ran_as else before
 
 

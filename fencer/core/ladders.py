@@ -213,13 +213,13 @@ CUT = Ladder(
     ),
     shutdown.cut,
 )
-CONFIRM = Ladder((("proven", fence.proven), ("silent", fence.silent_if_unproven), *PROOF), shutdown.confirmed)
+CONFIRM = Ladder((("proven", fence.proven), ("unheard", fence.unheard), *PROOF), shutdown.confirmed)
 
 UP: Rungs = (
     *ALLOWED,
     *KNOWN,
     ("startable", start.startable),
-    ("silent", fence.silent_if_unproven),
+    ("unheard", fence.unheard),
     ("not started", start.not_started),
     ("settled", proof.settled),
 )

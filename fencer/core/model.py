@@ -357,6 +357,8 @@ class Doubted(StrEnum):
     """The last reading before said that its memory was saved to a file, which nobody keeps track of."""
     MIGRATED = "migrated"
     """The last reading before said that its memory went elsewhere."""
+    UNSEEN = "unseen"
+    """Its kubelet was alive in a boot that was not seen here, while this hypervisor didn't report the VM."""
 
 
 @wire("kind guest witness by since_utc boot_id paired trusted")
@@ -869,10 +871,11 @@ class GuestHistory:
         proven: This agent itself read the guest RUNNING before and after a renewal of one boot: they are one.
         ran_as: The guest as this agent last read it RUNNING, with the host where that was.
         heard: What live reads heard of the node after live readings that reported the guest off.
-        off_s: When the newest reading that reported it off began: what its node said before that is about a
-            run that has ended.
-        off_lease_version: The node's `NodeView.lease_version` with that reading.
-        off_reported_utc: Its `NodeView.reported_utc` with that reading.
+        off_s: When the newest reading began that reported it off, or in another run than before: what its
+            node said until then is about a run that has ended.
+        off_lease_version: The node's `NodeView.lease_version` with that reading; `history.NOT_READ`: it
+            could not be read.
+        off_reported_utc: Its `NodeView.reported_utc` with that reading; empty: that is of the newest run.
         back_s: Since when the kubelet of the boot that was fenced renews its lease again; infinity: it does
             not.
         starts: Its latest starts.

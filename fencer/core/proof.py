@@ -70,6 +70,11 @@ DOUBTED: dict[Doubted, tuple[Reason, str]] = {
         Reason.GUEST_LEFT,
         "the guest found where it went, or --confirm-guest-off WHY: it may run on elsewhere",
     ),
+    Doubted.UNSEEN: (
+        Reason.GUEST_LEFT,
+        "its VM reported running, here or elsewhere; or, if you know that its last boot is over, "
+        "--confirm-guest-off WHY",
+    ),
 }
 """Reason, and what would help, for each doubt."""
 

@@ -79,7 +79,7 @@ TEXTS: dict[Reason, Text] = {
         "its guest's memory is on disk", "the guest started or restored, or `saved_guest: discard`"
     ),
     Reason.GUEST_LEFT: Text(
-        "its guest has moved away, with its memory",
+        "its guest has moved away, or may run elsewhere",
         "the guest found where it went, or --confirm-guest-off WHY",
     ),
     Reason.GUEST_STOPPING: Text("its guest is changing from one state to another", "the end of that change"),

@@ -35,6 +35,7 @@ from tests.core.build import (
     ARMED,
     BOOT,
     GUEST,
+    NEW_BOOT,
     NOW_S,
     NOW_UTC,
     OTHER,
@@ -45,6 +46,7 @@ from tests.core.build import (
     in_state,
     node,
     observation,
+    run,
 )
 
 NOTHING = GuestHistory()
@@ -212,6 +214,76 @@ class TestLeftBehind:
         assert written(seen) is None
 
 
+class TestUnseenBoot:
+    """Its kubelet is alive in a new boot while its place says nothing: another tool may have started it."""
+
+    SILENT = evidence(PowerState.UNKNOWN, host_silent=True)
+    NEW = node(boot_id=NEW_BOOT, ready=True, not_ready_s=None, lease_age_s=3.0)
+    RAN = GuestHistory(run(PowerState.RUNNING), boot_id=NEW_BOOT, boot_seen_s=NOW_S - 0.5)
+
+    def noted(self, reading=SILENT, *, history=RAN, **facts):
+        return written(observation(evidence=reading, node=self.NEW, history=history, **facts))
+
+    @pytest.mark.parametrize("conclusive", [True, False])
+    def test_what_its_old_place_says_later_is_not_its_end(self, conclusive):
+        found = self.noted(replace(self.SILENT, conclusive=conclusive))
+        assert found == (doubt(Doubted.UNSEEN),)
+        later = believe(OFF, node(boot_id=NEW_BOOT, doubts=found), NOTHING)
+        assert (later.power_state, not_believed(later).reason) == (PowerState.UNKNOWN, Reason.GUEST_LEFT)
+
+    def test_nor_does_power_of_its_host_end_it(self):
+        dark = evidence(proof=Proof.HOST_POWER, witness="")
+        assert believe(dark, node(doubts=(doubt(Doubted.UNSEEN),)), NOTHING).doubt is not None
+
+    def test_until_it_is_read_running_there(self):
+        doubted = replace(self.NEW, doubts=(doubt(Doubted.UNSEEN),))
+        assert written(healthy(node=doubted, evidence=evidence(PowerState.RUNNING), close=True)) == ()
+
+    @pytest.mark.parametrize(
+        "facts",
+        [
+            {"boot_id": BOOT},
+            {"boot_id": ""},
+            {"binding": None},
+            {"lease_age_s": 40.0},
+            {"lease_age_s": 25.0, "deaf_s": 15.0},
+            {"lease_age_s": None},
+            {"binding": Binding(OTHER, (BOOT,))},
+        ],
+        ids=["known", "none", "unbound", "silent", "silent or not heard", "no Lease", "bound elsewhere"],
+    )
+    def test_not_unless_it_is_heard_in_a_boot_that_its_binding_does_not_know(self, facts):
+        seen = observation(evidence=self.SILENT, node=replace(self.NEW, **facts), history=self.RAN)
+        assert written(seen) is None
+
+    def test_not_if_it_was_read_running_in_this_boot(self):
+        assert self.noted(history=replace(self.RAN, boot_seen_s=NOW_S - 1)) is None
+        assert self.noted(history=replace(self.RAN, boot_seen_s=NOW_S - 1, run=run())) is not None
+        assert self.noted(history=replace(self.RAN, run=None)) is not None
+
+    @pytest.mark.parametrize(
+        "reading",
+        [
+            None,
+            evidence(PowerState.STOPPED),
+            evidence(PowerState.RUNNING),
+            evidence(PowerState.ABSENT),
+            evidence(PowerState.UNKNOWN, doubt=doubt(Doubted.CONTRADICTED)),
+        ],
+        ids=["this agent does not watch it", "off", "running", "gone", "doubted already"],
+    )
+    def test_not_where_its_place_says_something_or_is_not_watched(self, reading):
+        assert Doubted.UNSEEN not in {entry.kind for entry in self.noted(reading) or ()}
+
+    def test_not_where_it_is_known_to_run_elsewhere(self):
+        both = {"candidates": TestLeftBehind.HERE_AND_THERE, "others": (PowerState.RUNNING,)}
+        assert self.noted(**both) == (doubt(Doubted.MIGRATED),)
+
+    def test_once(self):
+        doubted = replace(self.NEW, doubts=(doubt(Doubted.UNSEEN),))
+        assert written(observation(evidence=self.SILENT, node=doubted, history=self.RAN)) is None
+
+
 def test_a_paused_guest_that_was_restored_from_a_file_is_read_as_paused():
     """Its memory is here again, so that its pause is what keeps fencer from calling it off."""
     assert not_believed(evidence(PowerState.PAUSED, filed=True)) is None
@@ -368,6 +440,7 @@ class TestRecording:
         (Doubted.SAVED, Reason.GUEST_SAVED),
         (Doubted.FILED, Reason.GUEST_SAVED),
         (Doubted.MIGRATED, Reason.GUEST_LEFT),
+        (Doubted.UNSEEN, Reason.GUEST_LEFT),
     ],
 )
 def test_every_way_of_asking_refuses_with_the_reason_and_a_way_out(intent, kind, reason):

@@ -7,6 +7,7 @@ import pytest
 
 from fencer.core.history import (
     LEASE_DURATION_S,
+    NOT_READ,
     LeaseTrack,
     aged,
     glimpse,
@@ -194,7 +195,7 @@ class TestRuns:
 
     def test_when_it_was_last_off_outlasts_every_run_but_not_the_guest(self):
         """Runs begin again for many reasons; what was heard before it was off is of the past in each."""
-        was_off, _ = told(ON, OFF, OFF, ON, evidence(ON, incarnation="another run"))
+        was_off, _ = told(ON, OFF, OFF, ON, evidence(ON, conclusive=False), ON)
         assert was_off.off_s == NOW_S + 4.0
         late, _ = told(evidence(OFF), start=was_off)  # an older answer
         assert late.off_s == NOW_S + 4.0
@@ -404,6 +405,51 @@ class TestJudgements:
         assert seen.boot_id == BOOT
 
 
+class TestAnotherRun:
+    """The second in which a VM was off may be read by no one: its next run shows that it was (M5)."""
+
+    AGAIN = evidence(ON, incarnation="another run", observed_at_s=NOW_S + 9)
+    RAN, NODE = told(ON, ON)
+    OLD = replace(NODE, lease_version=60, reported_utc="old")
+
+    def after(self, reading=AGAIN, *, before=RAN, seen=OLD):
+        history = remember(before, seen, reading, NOW_S + 9, 10.0)
+        return history.off_s, history.off_lease_version, history.off_reported_utc
+
+    def test_what_its_node_said_until_then_is_of_the_run_before(self):
+        assert self.after() == (NOW_S + 9, 60, "old")
+        paused, _ = told(ON, PowerState.PAUSED)
+        assert self.after(before=paused) == (NOW_S + 9, 60, "old")
+
+    def test_but_a_boot_that_is_shown_since_this_look_is_of_the_new_one(self):
+        assert self.after(seen=replace(self.OLD, boot_id=NEW_BOOT)) == (NOW_S + 9, 60, "")
+
+    @pytest.mark.parametrize(
+        "reading",
+        [
+            evidence(ON, observed_at_s=NOW_S + 9),
+            replace(AGAIN, guest=replace(GUEST, host="lab2")),
+            replace(AGAIN, incarnation=None),
+            replace(AGAIN, power_state=PowerState.PAUSED),
+        ],
+        ids=["the same run", "on another host: a migration", "an unnamed run", "paused"],
+    )
+    def test_nothing_else_shows_that(self, reading):
+        assert self.after(reading) == (-inf, 0, "")
+
+    def test_nor_after_a_run_that_was_read_off_or_without_any(self):
+        fell, _ = told(ON, OFF)
+        assert self.after(before=fell)[0] == fell.off_s
+        assert self.after(before=replace(self.RAN, run=None))[0] == -inf
+
+    @pytest.mark.parametrize("reading", [AGAIN, evidence(OFF, observed_at_s=NOW_S + 5)])
+    def test_seen_while_nothing_can_be_read_of_the_node_it_counts_with_the_next_look(self, reading):
+        away = glimpse(self.RAN, reading)
+        assert (away.off_s, away.off_lease_version) == (-inf, NOT_READ)
+        assert glimpse(away, self.AGAIN).off_lease_version == NOT_READ
+        assert self.after(before=away) == (NOW_S + 9, 60, "old")
+
+
 class TestGlimpse:
     """What is read while nothing can be read of the node ends what it contradicts, and proves nothing."""
 
@@ -442,14 +488,16 @@ class TestGlimpse:
     )
     def test_a_run_of_off_readings_ends_with_any_other(self, reading):
         seen = glimpse(self.FELL, reading)
-        assert seen == replace(self.FELL, run=None, ran_as=self.FELL.ran_as)
+        ended = NOT_READ if reading.gone else self.FELL.off_lease_version
+        assert seen == replace(self.FELL, run=None, ran_as=self.FELL.ran_as, off_lease_version=ended)
         assert seen.running_seen, "it ran before that"
 
     def test_that_it_ran_is_not_forgotten_with_the_run(self):
         assert not self.RAN.running_seen
-        assert glimpse(self.RAN, evidence(OFF)) == replace(self.RAN, run=None, running_seen=True)
+        fell = replace(self.RAN, run=None, running_seen=True, off_lease_version=NOT_READ)
+        assert glimpse(self.RAN, evidence(OFF)) == fell
         paused, _ = told(PowerState.PAUSED)
-        assert glimpse(paused, evidence(OFF)) == replace(paused, run=None)
+        assert glimpse(paused, evidence(OFF)) == replace(paused, run=None, off_lease_version=NOT_READ)
 
     def test_off_has_to_be_read_again_once_renewals_would_show_up(self):
         seen = glimpse(glimpse(self.RAN, evidence(OFF)), evidence(OFF))

@@ -246,6 +246,25 @@ def test_a_guest_that_was_never_seen_alive_with_its_node_has_to_be_off_while_tha
     assert told(silent)[0] in {Verdict.START, Verdict.OFF}
 
 
+@pytest.mark.parametrize("intent", [Intent.START, Intent.SHUTDOWN])
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"ready": None, "lease_age_s": 0.0}, None),
+        ({"ready": None, "lease_age_s": 3.0, "lease_renewals": 6}, Reason.SILENCE_TOO_SHORT),
+        ({"ready": True, "lease_age_s": 14.9}, Reason.SILENCE_TOO_SHORT),
+        ({"ready": False, "lease_age_s": 14.9}, Reason.SILENCE_TOO_SHORT),
+        ({"ready": True, "lease_age_s": 15.0}, None),
+        ({"ready": True, "lease_age_s": None}, Reason.LEASE_UNSEEN),
+    ],
+)
+def test_nor_is_it_off_or_started_while_another_copy_of_it_may_be_the_node(intent, facts, expected):
+    """Its hypervisor is right that it is off; another tool has started it where fencer has no endpoint."""
+    seen = to_start(intent=intent, node=node(**facts), asked_s=3.0 if intent is Intent.SHUTDOWN else None)
+    reason = Reason.SHUT_DOWN if intent is Intent.SHUTDOWN else Reason.START_DUE
+    assert told(seen)[1] is (expected or reason)
+
+
 def test_a_guest_that_was_saved_to_a_file_may_be_started_cold():
     """That is what ends the doubt; a copy of its memory that may be left does no harm then."""
     saved = to_start(evidence=evidence(PowerState.UNKNOWN, doubt=doubt(Doubted.SAVED)))
