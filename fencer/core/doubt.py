@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fencer.core.distrust import is_to_be_proven, shows_known_boot, with_proof
-from fencer.core.history import CONTRADICTIONS, LEASE_DURATION_S
+from fencer.core.history import CONTRADICTIONS, LEASE_DURATION_S, renewals_in_run
 from fencer.core.identity import nothing_read
 from fencer.core.kept import standing
 from fencer.core.model import (
@@ -37,6 +37,9 @@ DOUBTFUL = frozenset(Proof) - {Proof.OPERATOR}
 
 ON_DISK = frozenset({Doubted.SAVED, Doubted.FILED})
 """Doubts about memory that does no harm to a guest that starts cold."""
+
+STILL = frozenset({PowerState.PAUSED, PowerState.SAVED})
+"""In which a guest's memory waits, and no kubelet runs."""
 
 WORDS = {
     Doubted.CONTRADICTED: "its kubelet was alive after it was reported off",
@@ -173,10 +176,10 @@ def _left_behind(seen: Observation) -> Evidence | None:
 
 
 def _runs_unseen(seen: Observation) -> Evidence | None:
-    """Return the reading of the bound guest that says nothing, while its kubelet is alive in a new boot (D5).
+    """Return the reading of a bound guest that is silent or still while its kubelet is alive in a new boot (D5).
 
-    Another tool may have started it where fencer has no endpoint, once its host was silent. What its old
-    place says later is then not its end.
+    Another tool may have started it where fencer has no endpoint. What its old place says later is then not
+    its end. If its hypervisor itself reports it off, that is contradicted (D1).
     """
     node, run = seen.node, seen.history.run
     if not isinstance(node.binding, Binding) or not node.boot_id or shows_known_boot(node):
@@ -189,11 +192,17 @@ def _runs_unseen(seen: Observation) -> Evidence | None:
         return None  # known where, see `_left_behind`
     here = (reading for reading in _readings(seen) if reading.guest.key == node.binding.guest.key)
     silent = next(here, None)
-    return silent if silent is not None and _says_nothing(silent) else None
+    return silent if silent is not None and _speaks_for_no_kubelet(seen, silent) else None
 
 
-def _says_nothing(reading: Evidence) -> bool:
-    """Whether a guest could not be read at all: what is not believed of it has a doubt of its own."""
+def _speaks_for_no_kubelet(seen: Observation, reading: Evidence) -> bool:
+    """Whether a reading can't be of what the kubelet runs in. What is not believed has a doubt of its own."""
+    if reading.gone:
+        return reading.proof not in WITNESSED
+    if reading.power_state in STILL:  # it may have been heard a moment before
+        run = seen.history.run
+        its = run is not None and run.power_state is reading.power_state
+        return its and renewals_in_run(seen.history, seen.node) >= CONTRADICTIONS
     told = reading.away or reading.filed or reading.doubt is not None
     return reading.power_state is PowerState.UNKNOWN and not told
 

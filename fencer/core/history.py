@@ -335,7 +335,11 @@ def _began_again(history: GuestHistory, evidence: Evidence) -> bool:
     host, as a migration names the run anew.
     """
     run = history.run
-    if run is None or run.power_state is PowerState.STOPPED or None in {run.incarnation, evidence.incarnation}:
+    if (
+        run is None
+        or run.power_state is PowerState.STOPPED
+        or None in {run.incarnation, evidence.incarnation}
+    ):
         return False
     runs = evidence.power_state is PowerState.RUNNING and evidence.guest == history.ran_as
     return runs and run.incarnation != evidence.incarnation

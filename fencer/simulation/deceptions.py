@@ -27,6 +27,9 @@ FORGETS_S = (20.0, 90.0)
 MOVED_S = 45.0
 """A migration to another endpoint has ended by then."""
 
+BOOTED_S = 150.0
+"""The slowest kubelet has started, and reported its boot, so long after its VM."""
+
 WELL_S = 30.0
 """An agent that has watched for so long knows who is who, and has read each guest running."""
 
@@ -102,6 +105,26 @@ def moved_cold(chance: Random, shape: Shape, victim: str, began_s: float, back_s
     dies_s = moved_s + chance.uniform(-10.0, 200.0)
     death = Fault(dies_s, chance.choice((What.CRASH, What.POWER_OFF)), victim, death=True)
     return [*moves, death, Fault(max(back_s, dies_s + 20.0), What.START, victim)]
+
+
+def started_abroad(
+    chance: Random, shape: Shape, victim: str, began_s: float, back_s: float
+) -> Sequence[Fault]:
+    """A host dies; another tool boots a VM of it on a hypervisor that fencer doesn't know, and it falls silent
+    there. The host comes back, and is right that the VM is off.
+    """
+    host, there = shape.host_of(victim), f"{victim}@{shape.foreign[0]}"
+    booted_s = began_s + chance.uniform(5.0, 150.0)
+    silent_s = booted_s + BOOTED_S + gives_away_s(shape) + chance.uniform(0.0, 200.0)
+    what, mended = chance.choice(((What.NIC_OFF, What.NIC_ON), (What.KUBELET_STOP, What.KUBELET_START)))
+    on_s = silent_s + chance.uniform(-60.0, 100.0)
+    return [
+        Fault(began_s, What.HOST_OFF, host, death=True),
+        Fault(booted_s, What.STARTED_ABROAD, victim),
+        Fault(silent_s, what, there),
+        Fault(on_s, What.HOST_ON, host),
+        Fault(max(back_s, on_s) + chance.uniform(100.0, 200.0), mended, there),
+    ]
 
 
 def forged(chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:

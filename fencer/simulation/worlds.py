@@ -81,6 +81,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(deceptions.saved_to_file, 8, needs_witness=True),
     Kind(deceptions.moved_out, 10, needs_witness=True, elsewhere=True),
     Kind(deceptions.moved_cold, 16, abroad=True),
+    Kind(deceptions.started_abroad, 10, needs_witness=True, abroad=True),
     Kind(deceptions.forged, 10),
     Kind(deceptions.by_hand, 8),
     Kind(deceptions.many_die, 14),

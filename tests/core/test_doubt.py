@@ -231,6 +231,19 @@ class TestUnseenBoot:
         later = believe(OFF, node(boot_id=NEW_BOOT, doubts=found), NOTHING)
         assert (later.power_state, not_believed(later).reason) == (PowerState.UNKNOWN, Reason.GUEST_LEFT)
 
+    @pytest.mark.parametrize("proof", [Proof.HOST_POWER, Proof.HA_RECOVERY])
+    def test_nor_if_it_is_its_host_that_is_off_or_was_fenced(self, proof):
+        assert self.noted(evidence(proof=proof)) == (doubt(Doubted.UNSEEN),)
+
+    @pytest.mark.parametrize("state", [PowerState.PAUSED, PowerState.SAVED])
+    @pytest.mark.parametrize(("before", "kinds"), [(3, {Doubted.UNSEEN}), (4, set())])
+    def test_nor_if_it_is_paused_or_saved_there_since_two_renewals(self, state, before, kinds):
+        still = replace(self.RAN, run=run(state, renewals_at_start=before))
+        found = self.noted(evidence(state), history=still) or ()
+        assert {entry.kind for entry in found} - {Doubted.SAVED} == kinds
+        ran = self.noted(evidence(state), history=replace(still, run=run(renewals_at_start=before))) or ()
+        assert {entry.kind for entry in ran} <= {Doubted.SAVED}
+
     def test_nor_does_power_of_its_host_end_it(self):
         dark = evidence(proof=Proof.HOST_POWER, witness="")
         assert believe(dark, node(doubts=(doubt(Doubted.UNSEEN),)), NOTHING).doubt is not None

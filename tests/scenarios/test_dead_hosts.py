@@ -55,3 +55,24 @@ def test_of_three_hosts_one_may_die(seed):
 def test_more_may_where_that_is_configured():
     policy = replace(TWO_AT_A_TIME, max_fenced_hosts=2)
     assert fenced_after(0, "pve1", "pve3", policy=policy) == on("pve1") | on("pve3")
+
+
+ABROAD = (
+    Fault(50.0, What.HOST_OFF, "pve2", death=True),
+    Fault(175.0, What.STARTED_ABROAD, "k8s-2"),
+    Fault(300.0, What.KUBELET_STOP, "k8s-2@elsewhere"),
+    Fault(312.0, What.HOST_ON, "pve2"),
+)
+"""Another tool boots a VM of a dead host on a hypervisor that fencer doesn't know, and it falls silent there."""
+
+
+@pytest.mark.parametrize("watchers", [ONE, (Watcher(until_s=290.0), Watcher(from_s=291.0))])
+def test_a_host_that_is_back_does_not_speak_for_a_vm_that_booted_elsewhere_meanwhile(watchers):
+    """It is right that the VM is off there, and the VM runs."""
+    shape = Shape(nodes=NODES[:3], hosts=HOSTS, foreign=("elsewhere",))
+    story = Scenario(
+        "abroad", "", (), ABROAD, (), None, duration_s=700.0, shape=shape, policy=ARMED, watchers=watchers
+    )
+    stage = Stage(story, real_agent, seed=1, strict=True)
+    list(stage.play())
+    assert not stage.simulation.api.nodes["k8s-2"].out_of_service
