@@ -176,7 +176,7 @@ def _left_behind(seen: Observation) -> Evidence | None:
 
 
 def _runs_unseen(seen: Observation) -> Evidence | None:
-    """Return the reading of a bound guest that is silent or still while its kubelet is alive in a new boot (D5).
+    """Return the reading of a silent, paused or saved guest whose kubelet is alive in a new boot (D5).
 
     Another tool may have started it where fencer has no endpoint. What its old place says later is then not
     its end. If its hypervisor itself reports it off, that is contradicted (D1).

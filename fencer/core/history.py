@@ -47,7 +47,7 @@ RENEWAL_FORGOTTEN_S = 60.0
 """A renewal while the guest read off is forgotten after this much silence: six missed renewals."""
 
 NOT_READ = -1
-"""In place of a Lease's version: a run ended while nothing could be read of the node. The next look counts."""
+"""In place of a Lease's version: a run ended while its node could not be read. The next look counts."""
 
 MARKS_KEPT_S = 600.0
 """Longer than any silence that is waited for by default."""

@@ -110,8 +110,9 @@ def moved_cold(chance: Random, shape: Shape, victim: str, began_s: float, back_s
 def started_abroad(
     chance: Random, shape: Shape, victim: str, began_s: float, back_s: float
 ) -> Sequence[Fault]:
-    """A host dies; another tool boots a VM of it on a hypervisor that fencer doesn't know, and it falls silent
-    there. The host comes back, and is right that the VM is off.
+    """A host dies; another tool boots a VM of it where fencer has no endpoint, and there it falls silent.
+
+    The host comes back, and is right that the VM is off.
     """
     host, there = shape.host_of(victim), f"{victim}@{shape.foreign[0]}"
     booted_s = began_s + chance.uniform(5.0, 150.0)

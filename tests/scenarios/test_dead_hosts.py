@@ -63,7 +63,7 @@ ABROAD = (
     Fault(300.0, What.KUBELET_STOP, "k8s-2@elsewhere"),
     Fault(312.0, What.HOST_ON, "pve2"),
 )
-"""Another tool boots a VM of a dead host on a hypervisor that fencer doesn't know, and it falls silent there."""
+"""Another tool boots a VM of a dead host where fencer has no endpoint, and there it falls silent."""
 
 
 @pytest.mark.parametrize("watchers", [ONE, (Watcher(until_s=290.0), Watcher(from_s=291.0))])
