@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -88,10 +88,11 @@ class Commanded:
         if typed is None or typed.verb != "shutdown" or guest.node not in typed.nodes:
             self._breach(guest.node, "its VM is asked to shut down, and no person typed that")
 
-    def evicts(self) -> None:
-        """Take note of an eviction that is asked for."""
+    def evicts(self, volumes: Collection[str]) -> None:
+        """Take note of an eviction that is asked for, of a pod with these volumes."""
         if self.typed is not None:
             self.typed.moved += 1
+            self.typed.volumes.update(volumes)
 
     def cordons(self, node: str) -> None:
         """Take note of a node that is cordoned now."""

@@ -38,6 +38,7 @@ class Typed:
         crash: An exception that it does not turn into an exit code; empty: none came out.
         text: The last line that it printed.
         moved: How many pods it has asked to be evicted.
+        volumes: Those of these pods.
         stopped: The VMs whose power it has cut.
         process: It runs in.
     """
@@ -52,6 +53,7 @@ class Typed:
     crash: str = ""
     text: str = ""
     moved: int = 0
+    volumes: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
     process: Process | None = None
 
