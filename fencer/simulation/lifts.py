@@ -74,7 +74,7 @@ class Lifts:
     def _was_wrong(self, guests: list[Guest], fenced_s: float) -> bool:
         """Whether what ran before the fence runs on: a wrong fence is undone at once (R3)."""
         runs = [guest for guest in guests if guest.power is PowerState.RUNNING]
-        return any(not one.cold or self._runs.get(one.name, LONG_AGO)[0] <= fenced_s for one in runs)
+        return any(not one.cold or self._runs.get(one.name, LONG_AGO)[0] < fenced_s for one in runs)
 
     def _pods_left(self, node: str) -> Iterator[str]:
         for pod in self._simulation.api.pods_on(node):
