@@ -176,7 +176,7 @@ def test_a_fence_stays_while_only_a_volume_of_before_it_is_left():
     world.happen(What.ATTACH_BY_HAND, pass_s=60.0)
     world.fence()
     world.happen(What.START, pass_s=60.0)
-    with pytest.raises(Breach, match="of before it are left: by-hand-k8s-2$"):
+    with pytest.raises(Breach, match=r"of before it are left: by-hand-k8s-2$"):
         world.port.untaint(world.node(), None)
 
 
@@ -222,7 +222,7 @@ def test_no_node_is_fenced_whose_vm_has_just_ended(off_s, is_wrong):
 def test_a_vm_that_another_agent_has_stopped_may_have_been_killed(by_another):
     """An agent knows of its own orders how long they took."""
     world = Witnessed(policy=replace(AT_ONCE, killed_hold_s=30.0))
-    cluster, hypervisors = world.truth.ports("") if by_another else (world.port, world.hypervisors)
+    _, hypervisors = world.truth.ports("") if by_another else (world.port, world.hypervisors)
     world.happen(What.PAUSE, pass_s=70.0)
     hypervisors["lab"].stop(world.simulation.guest("k8s-2").ref, None, IN_TIME)
     world.simulation.clock.advance(20.0)
