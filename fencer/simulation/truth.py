@@ -127,6 +127,8 @@ class Truth:
         self._usual_policy = policy
         self._trusted = policy.paused_guest is PausedGuest.TRUST
         """Some agent takes a paused guest for gone."""
+        self.returns: list[Return] = []
+        """Each lift of a fence by an agent."""
         self.taken_for_gone: set[str] = set()
         """Guests that were fenced while they were paused, by ``paused_guest: trust``."""
         self._at_first = len(simulation.api.nodes)
@@ -157,8 +159,7 @@ class Truth:
         """Guest → since when it is off."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
-        self.boots = Boots(simulation)
-        self._lifts = Lifts(simulation)
+        self.boots, self._lifts = Boots(simulation), Lifts(simulation)
         self._record: dict[str, frozenset[str]] = {}
         """Node that an agent tainted → UIDs of its pods and attachments at that time."""
         self._nodes = {name: _seen(node) for name, node in simulation.api.nodes.items()}
@@ -318,7 +319,7 @@ class Truth:
         old = guest.revenant or not guest.cold
         if guest.node not in self._ours:
             self._hold_against_others(guest.node, "its guest is stopped", begun=False)
-        if self.commanded.wants_off(guest) or node is None:
+        if self.commanded.cuts(guest) or node is None:
             return
         if old and guest.node in self._ours:
             if self._policy.resumed_guest is not ResumedGuest.STOP:
@@ -417,6 +418,8 @@ class Truth:
             self._lifted_s[name] = self._simulation.clock.now_s()
         self._hold_against_hands_off(name, "its fence is lifted", begun=True)
         fenced_s = self._ours.pop(name)
+        began_s, since_s = self._simulation.timeline.began_s, max(fenced_s, self.runs_since_s(name))
+        self.returns.append(Return(name, since_s - began_s, self.now_s - began_s))
         self._hold_against_old_memory(name, fenced_s)
         self._hold_against_death(name, fenced_s)
         for text in self._lifts.objections(name, fenced_s, self._policy, self._on_its_way_s):
@@ -786,6 +789,21 @@ class _Actor:
         looked_s = max((self.looks.get(guest, -math.inf) for guest in guests), default=-math.inf)
         due = self.own.stopped_s - self.policy.evidence_max_age_s <= looked_s <= self.own.went_on_s
         return due and self.went_on_lately(now_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """The way back of a node.
+
+    Attributes:
+        node: Which.
+        since_s: When its VM ran again under its fence, in seconds of the story.
+        until_s: When its fence was lifted.
+    """
+
+    node: str
+    since_s: float
+    until_s: float
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from fencer.simulation.links import cut_for_ever
 from fencer.simulation.scenario import Watcher
 from fencer.simulation.stage import Stage
 from fencer.simulation.timeline import StageEvent
+from fencer.simulation.truth import Return
 from tests.scenarios.aftermath import CALLS
 
 SEEING = frozenset({What.AGENT_ARMED, What.AGENT_SNAPSHOT, What.DISK_HANGS})
@@ -211,20 +212,29 @@ def _runs_alone(stage: Stage, guest: Guest) -> bool:
 
 
 def missing_returns(stage: Stage, events: Sequence[StageEvent]) -> Iterator[str]:
-    """Say that a node is still fenced long after its VM runs again, and no alarm says so."""
-    now_s, began_s = stage.simulation.timeline.now_s(), stage.simulation.timeline.began_s
-    alarm_s = max((policy.unfence_alarm_s for policy in stage.scenario.policies), default=math.inf)
+    """Say that a node was fenced for long after its VM ran again, and no alarm said so."""
+    alarm_s = max(policy.unfence_alarm_s for policy in stage.scenario.policies)
     slack_s = SLACK_S + CALLS * stage.scenario.shape.call_s + stage.scenario.renew_s
+    for one in (*stage.truth.returns, *_still_fenced(stage)):
+        if one.until_s - one.since_s < alarm_s + slack_s:
+            continue
+        machines = [guest for guest in stage.simulation.machines_of(one.node) if guest.starts]
+        seen = len(machines) == 1 and machines[0].endpoint in stage.simulation.hypervisors
+        alarmed = any(one.since_s < at_s <= one.until_s for at_s in _alarms_about(events, one.node))
+        if not seen or alarmed or _forged(stage, one.node, one.until_s):
+            continue
+        if _could_see(stage, one.since_s, one.until_s):
+            lasted_s = one.until_s - one.since_s
+            yield f"{one.node}: fenced, its VM ran for {lasted_s:.0f} s, and there was no alarm"
+
+
+def _still_fenced(stage: Stage) -> Iterator[Return]:
+    """Return the nodes that are fenced in the end, and whose VM runs."""
+    now_s, began_s = stage.simulation.timeline.now_s(), stage.simulation.timeline.began_s
     for name in stage.scenario.shape.nodes:
         since_s = stage.truth.runs_since_s(name) - began_s
-        if not (stage.truth.fenced(name) and since_s > 0.0 and now_s - since_s > alarm_s + slack_s):
-            continue
-        machines = [guest for guest in stage.simulation.machines_of(name) if guest.starts]
-        seen = len(machines) == 1 and machines[0].endpoint in stage.simulation.hypervisors
-        if seen and not _forged(stage, name, now_s) and _could_see(stage, since_s, now_s):
-            alarms = _alarms_about(events, name)
-            if not any(at_s > since_s for at_s in alarms):
-                yield f"{name}: fenced, its VM runs for {now_s - since_s:.0f} s, and there was no alarm"
+        if stage.truth.fenced(name) and math.isfinite(since_s):
+            yield Return(name, since_s, now_s)
 
 
 def missing_earlier_boots(stage: Stage, events: Sequence[StageEvent]) -> Iterator[str]:
