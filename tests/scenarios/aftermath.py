@@ -208,7 +208,7 @@ def starved(stage: Stage, excepted: Excepted = Excepted(), reported: Collection[
         reported: Nodes of which an agent reported that fencer's cordon stays, because the API server has no
             record of who set it.
     """
-    claims = bool(CLAIMS & {fault.what for fault in stage.scenario.script})  # to be a node not yet bound
+    claimed = _claimed(stage.scenario)  # perhaps before they were bound
     for name in stage.scenario.shape.nodes:
         node = stage.simulation.api.nodes.get(name)
         if node is None or name in stage.scenario.shape.spare:
@@ -232,7 +232,7 @@ def starved(stage: Stage, excepted: Excepted = Excepted(), reported: Collection[
                 known = node.recorded or name not in reported
                 record = known and not _drained_by_hand(stage, node)
                 yield from _not_free(node, fenced=stage.truth.fenced(name), record=record)
-            if BINDING not in node.annotations and not claims:
+            if BINDING not in node.annotations and name not in claimed:
                 yield f"{name} is heard, and never was bound"
     yield from _left_over(stage)
     yield from _unanswered(stage)
