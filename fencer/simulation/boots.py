@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from fencer.core.model import PowerState
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiNode, ApiObject
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBoot:
+    """A Node shows another boot than before.
+
+    Attributes:
+        at_s: Since when, in seconds of the story.
+        before_s: For how long it had shown the one before.
+        earlier: It has shown this one before that.
+    """
+
+    at_s: float
+    before_s: float
+    earlier: bool
 
 
 class Boots:
@@ -22,12 +39,14 @@ class Boots:
         earlier_boot_s: Node → when it first had an earlier boot again: a VM ran in it, or another machine
             under its name reported another one in between.
         starts_s: Node → when each run of its VM began.
+        changed_boot: Node → how it came to show the boot that it shows.
     """
 
     def __init__(self, simulation: Simulation) -> None:
         self.memory_back_s: dict[str, float] = {}
         self.earlier_boot_s: dict[str, float] = {}
         self.starts_s: dict[str, list[float]] = {}
+        self.changed_boot: dict[str, ShownBoot] = {}
         self._simulation = simulation
         self._fenced: dict[str, set[str]] = {}
         """Node that was ever tainted → the boots that its VMs had by then."""
@@ -37,12 +56,19 @@ class Boots:
         """VM → its newest run that is counted in `starts_s`."""
         self._reported = {name: [node.boot_id] for name, node in simulation.api.nodes.items()}
         """Node → the boots that it has shown."""
+        self._shows = {name: (node.boot_id, -math.inf) for name, node in simulation.api.nodes.items()}
+        """Node → the boot that it shows, and since when."""
         simulation.world.on_power.append(self._power)
         simulation.api.watchers.append(self._changed)
 
     def from_before(self, guest: Guest) -> bool:
         """Whether a VM is in a boot from before a fence of its node."""
         return guest.boot_id in self._fenced.get(guest.node, ())
+
+    def shown_since_s(self, node: str, boot_id: str) -> float:
+        """Return since when a Node shows a boot, by the world's clock; infinity: it does not."""
+        shown, since_s = self._shows.get(node, ("", math.inf))
+        return since_s if shown == boot_id else math.inf
 
     def fenced(self, node: str, guests: Collection[Guest]) -> None:
         """Take note of the boots from before a fence; one that has just begun, and held nothing, is none.
@@ -72,9 +98,20 @@ class Boots:
     def _changed(self, obj: ApiObject) -> None:
         if isinstance(obj, ApiNode):
             shown = self._reported.setdefault(obj.name, [])
+            self._note_shown(obj)
             if obj.boot_id in shown[:-1]:
                 self.earlier_boot_s.setdefault(obj.name, self._now_s())
             shown += [obj.boot_id] * (obj.boot_id not in shown)
+
+    def _note_shown(self, node: ApiNode) -> None:
+        before, since_s = self._shows.get(node.name, ("", math.inf))
+        if before == node.boot_id:
+            return
+        now_s = self._simulation.clock.now_s()
+        self._shows[node.name] = node.boot_id, now_s
+        self.changed_boot[node.name] = ShownBoot(
+            self._now_s(), now_s - since_s, earlier=node.boot_id in self._reported[node.name][:-1]
+        )
 
     def _note(self, guest: Guest) -> None:
         if guest.power is not PowerState.RUNNING:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from fencer.core.model import PowerState
+from fencer.core.annotations import CORDON, read_cordon
+from fencer.core.model import Cordon, PowerState
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.commands import Typed
 from fencer.simulation.guests import Guest
 from fencer.simulation.objects import ApiNode
+
+A_MOMENT_S = 0.01
+"""Times are added up from parts."""
 
 Shows: TypeAlias = Callable[[Simulation, ApiNode], bool]
 
@@ -30,12 +34,19 @@ def _runs(simulation: Simulation, node: ApiNode) -> bool:
     return running and not node.out_of_service
 
 
+def _is_back(simulation: Simulation, node: ApiNode) -> bool:
+    """Whether a node runs, and no cordon of fencer's is left of its stop."""
+    noted = isinstance(read_cordon(node.annotations.get(CORDON)), Cordon)
+    ours = node.recorded and node.cordoner == "fencer" and noted
+    return _runs(simulation, node) and not (node.unschedulable and ours)
+
+
 SHOWS: Mapping[str, Shows] = {
     "fence": lambda _, node: node.out_of_service,
     "unfence": lambda _, node: not node.out_of_service,
     "drain": lambda _, node: node.unschedulable,
     "shutdown": _off,
-    "start": _runs,
+    "start": _is_back,
     "drill": _runs,
 }
 """What must be so of a node once a command reports success."""
@@ -87,11 +98,26 @@ class Commanded:
         typed = self.typed
         if typed is None or typed.verb != "shutdown" or guest.node not in typed.nodes:
             self._breach(guest.node, "its VM is asked to shut down, and no person typed that")
+        else:
+            typed.asked_s.setdefault(guest.name, self._simulation.clock.now_s())
 
-    def evicts(self) -> None:
-        """Take note of an eviction that is asked for."""
+    def cuts(self, guest: Guest) -> bool:
+        """Take note of a VM whose power is being cut. Returns whether a person wants that.
+
+        A shutdown waits before that (--stop-after).
+        """
+        if self.typed is not None and self.wants_off(guest) and self.typed.verb == "shutdown":
+            waited_s = self._simulation.clock.now_s() - self.typed.asked_s.get(guest.name, math.inf)
+            if waited_s < self.typed.stop_after_s - A_MOMENT_S:
+                asked = "before" if waited_s < 0 else f"{waited_s:.1f} s after"
+                self._breach(guest.node, f"its power is cut {asked} it was asked to shut down")
+        return self.wants_off(guest)
+
+    def evicts(self, volumes: Collection[str]) -> None:
+        """Take note of an eviction that is asked for, of a pod with these volumes."""
         if self.typed is not None:
             self.typed.moved += 1
+            self.typed.volumes.update(volumes)
 
     def cordons(self, node: str) -> None:
         """Take note of a node that is cordoned now."""

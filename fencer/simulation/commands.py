@@ -38,6 +38,8 @@ class Typed:
         crash: An exception that it does not turn into an exit code; empty: none came out.
         text: The last line that it printed.
         moved: How many pods it has asked to be evicted.
+        volumes: Those of these pods.
+        asked_s: VMs that it has asked to shut down, and when first.
         stopped: The VMs whose power it has cut.
         process: It runs in.
     """
@@ -52,6 +54,8 @@ class Typed:
     crash: str = ""
     text: str = ""
     moved: int = 0
+    volumes: set[str] = field(default_factory=set)
+    asked_s: dict[str, float] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
     process: Process | None = None
 
@@ -68,6 +72,12 @@ class Typed:
     def says(self, option: str) -> bool:
         """Whether an option was typed."""
         return option in _split(self.words)
+
+    @property
+    def stop_after_s(self) -> float:
+        """How long a VM has to shut down by itself before its power is cut; 0: nothing is said of that."""
+        words = _split(self.words)
+        return float(words[words.index("--stop-after") + 1]) if "--stop-after" in words else 0.0
 
     @property
     def may_cut(self) -> bool:

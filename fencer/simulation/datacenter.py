@@ -71,6 +71,8 @@ class Datacenter:
         self.cut_hosts: set[str] = set()
         self.double_writers = 0
         self.resumable_hazards = 0
+        self.hazards: list[frozenset[str]] = []
+        """Of each of those: the VMs that have the volume mounted."""
         self.running_copies = 0
         """So many times a VM began to run while another one ran from the same disk."""
         self.on_power: list[Callable[[Guest], None]] = []
@@ -334,7 +336,9 @@ class Datacenter:
         hazards = {volume for volume, guests in shared.items() if any(guest.writes for guest in guests)}
         doubled = {volume for volume in hazards if sum(guest.writes for guest in shared[volume]) > 1}
         hazards -= {volume for volume in hazards - doubled if _not_by_an_agent(shared[volume])}
-        self.resumable_hazards += len(hazards - doubled - self._hazardous - self._doubled)
+        fresh = hazards - doubled - self._hazardous - self._doubled
+        self.resumable_hazards += len(fresh)
+        self.hazards += [frozenset(guest.name for guest in shared[volume]) for volume in sorted(fresh)]
         new = sorted(doubled - self._doubled)
         self._hazardous, self._doubled = hazards - doubled, doubled
         self.double_writers += len(new)

@@ -31,6 +31,7 @@ class ApiNode:
         lease: renewTime of the node's lease, as text.
         lease_version: Its resourceVersion.
         renewed_s: When it was last renewed.
+        renewals: How often.
         out_of_service_until_s: When the out-of-service taint was last taken off.
         ready_since_s: Since when Ready is True.
     """
@@ -54,6 +55,7 @@ class ApiNode:
     lease: str | None = None
     lease_version: int = 0
     renewed_s: float = float("-inf")
+    renewals: int = 0
     out_of_service_until_s: float = float("-inf")
     ready_since_s: float = float("-inf")
 
@@ -209,6 +211,7 @@ class Api:
         self.version += 1
         node.lease, node.lease_version = self.clock.utc("microseconds"), self.version
         node.renewed_s = self.clock.now_s()
+        node.renewals += 1
 
     def add_node(self, node: ApiNode) -> None:
         """Register a node."""

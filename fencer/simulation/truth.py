@@ -39,6 +39,7 @@ from fencer.core.model import (
     Taint,
 )
 from fencer.core.policy import (
+    SEEMS_KILLED_S,
     AfterStop,
     Mode,
     PausedGuest,
@@ -59,6 +60,7 @@ from fencer.simulation.datacenter import ALIVE
 from fencer.simulation.deceptions import gives_away_s
 from fencer.simulation.guests import NO_ENDPOINT, Guest
 from fencer.simulation.hypervisor import Trouble
+from fencer.simulation.lifts import Lifts
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
 from fencer.simulation.own_clock import OwnClock
 
@@ -85,6 +87,9 @@ CALLS_OF_A_LIFT = 4
 
 LOOKS_UNTIL_SHOWN = 3
 """So many looks of a kubelet at its status after it runs again, memory from before shows itself."""
+
+A_MOMENT_S = 0.01
+"""Times are added up from parts."""
 
 YOUNG_S = 3600.0
 """A fence counts against the brake for an hour."""
@@ -122,6 +127,8 @@ class Truth:
         self._usual_policy = policy
         self._trusted = policy.paused_guest is PausedGuest.TRUST
         """Some agent takes a paused guest for gone."""
+        self.returns: list[Return] = []
+        """Each lift of a fence by an agent."""
         self.taken_for_gone: set[str] = set()
         """Guests that were fenced while they were paused, by ``paused_guest: trust``."""
         self._at_first = len(simulation.api.nodes)
@@ -144,7 +151,7 @@ class Truth:
         self._runs_since_s = dict.fromkeys(simulation.world.guests, -math.inf)
         self._paused_since_s: dict[str, float] = {}
         self._last_cut_s = -math.inf
-        self._cuts: dict[str, int] = {}
+        self._cuts: dict[str, _Cut] = {}
         """Guest → its run that an agent ended by cutting its power."""
         self._back_s: dict[str, float] = {}
         """Guest → when its memory came to be, or came back."""
@@ -152,7 +159,7 @@ class Truth:
         """Guest → since when it is off."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
-        self.boots = Boots(simulation)
+        self.boots, self._lifts = Boots(simulation), Lifts(simulation)
         self._record: dict[str, frozenset[str]] = {}
         """Node that an agent tainted → UIDs of its pods and attachments at that time."""
         self._nodes = {name: _seen(node) for name, node in simulation.api.nodes.items()}
@@ -227,7 +234,7 @@ class Truth:
             self._hold_against_hands_off(guest.node, "its guest is started", begun=begun)
             if actor.typed is not None:
                 continue
-            if self._cuts.get(guest.name) != guest.starts - 1:
+            if not self._was_cut(guest, guest.starts - 1):
                 self._breach(guest.node, "its guest is started, and it was no agent that had stopped it")
             if actor.policy.after_stop is not AfterStop.START:
                 self._breach(guest.node, "its guest is started, and nobody asked for that")
@@ -306,13 +313,13 @@ class Truth:
         Nor could anybody know of one that was resumed, or heard again, while the order was on its way.
         """
         if guest.power in ALIVE:  # also one whose memory is just being brought back: it will not be
-            self._cuts[guest.name] = guest.starts
+            self._cuts[guest.name] = _Cut(guest.starts, self._actor)
         node, now_s = self._simulation.api.nodes.get(guest.node), self._simulation.clock.now_s()
         self._hold_against_hands_off(guest.node, "its guest is stopped", begun=False)
         old = guest.revenant or not guest.cold
         if guest.node not in self._ours:
             self._hold_against_others(guest.node, "its guest is stopped", begun=False)
-        if self.commanded.wants_off(guest) or node is None:
+        if self.commanded.cuts(guest) or node is None:
             return
         if old and guest.node in self._ours:
             if self._policy.resumed_guest is not ResumedGuest.STOP:
@@ -326,9 +333,9 @@ class Truth:
         if guest.power is not PowerState.RUNNING or known_s < self._answer_s:
             return
         if self._simulation.heard(guest):
-            self._breach(guest.node, "its guest is stopped, which runs and is heard")
+            self._breach_late(guest.node, "its guest is stopped, which runs and is heard")
         elif now_s - node.renewed_s < self._policy.unresponsive_after_s - self._answer_s:
-            self._breach(guest.node, "its guest is stopped, which runs and was heard lately")
+            self._breach_late(guest.node, "its guest is stopped, which runs and was heard lately")
         else:
             self._hold_against_policy(guest)
 
@@ -343,7 +350,7 @@ class Truth:
         by_hand = self._actor is not None and self._actor.typed is not None
         limit_s = self._policy.confirm_s if by_hand else self._policy.paused_for_s
         if paused_s < limit_s:
-            self._breach(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
+            self._breach_late(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
 
     def _changed(self, obj: ApiObject) -> None:
         """Judge what has become of an object, if an agent has done that."""
@@ -372,32 +379,11 @@ class Truth:
         if now.others != was.others:
             self._breach(name, "a taint is changed that is none of ours")
         if now.tainted and not was.tainted:
-            self._ours[name], self._died_with[name] = (
-                self._simulation.clock.now_s(),
-                self._died_with_host(name),
-            )
-            self._fenced.add(name)
-            self._given_away(name, "tainted")
-            self._note_trusted(name)
-            guests = [one for one in self._simulation.world.guests.values() if one.node == name]
-            self._record[name] = self._held_by(name)
-            self.boots.fenced(name, guests)
-            stopped = any(self._cuts.get(guest.name) == guest.starts for guest in guests)
-            self._hold_against_hands_off(name, "tainted", begun=stopped)
-            self._hold_against_others(name, "tainted", begun=False)
-            self._hold_against_sign_of_life(name)
-            self._hold_against_silence(name)
-            self._hold_against_brake(name)
+            self._judge_fence(name)
         elif was.tainted and not now.tainted and name not in self._ours:
             self._breach(name, "a taint is lifted that fencer did not set")
         elif was.tainted and not now.tainted:
-            if now.cordoned and not was.cordoned:
-                self._lifted_s[name] = self._simulation.clock.now_s()
-            self._hold_against_hands_off(name, "its fence is lifted", begun=True)
-            fenced_s = self._ours.pop(name)
-            self._hold_against_old_memory(name, fenced_s)
-            self._hold_against_death(name, fenced_s)
-            self._take_in_copies(name)
+            self._judge_lift(name, cordons=now.cordoned and not was.cordoned)
         if now.cordoned and not was.cordoned:
             self.commanded.cordons(name)
         if was.cordoned and not now.cordoned and was.cordoner == "fencer":
@@ -406,6 +392,39 @@ class Truth:
             self._hold_against_haste(name)
         if was.cordoned and not now.cordoned and was.cordoner != "fencer":
             self._breach(name, f"a cordon is lifted that {was.cordoner or 'somebody else'} set")
+
+    def _judge_fence(self, name: str) -> None:
+        self._ours[name], self._died_with[name] = (
+            self._simulation.clock.now_s(),
+            self._died_with_host(name),
+        )
+        self._fenced.add(name)
+        self._given_away(name, "tainted")
+        self._note_trusted(name)
+        guests = [one for one in self._simulation.world.guests.values() if one.node == name]
+        self._record[name] = self._held_by(name)
+        self._lifts.fenced(name, self._on_its_way_s)
+        self.boots.fenced(name, guests)
+        stopped = any(self._was_cut(guest, guest.starts) for guest in guests)
+        self._hold_against_hands_off(name, "tainted", begun=stopped)
+        self._hold_against_others(name, "tainted", begun=False)
+        self._hold_against_sign_of_life(name)
+        self._hold_against_short_ends(name)
+        self._hold_against_silence(name)
+        self._hold_against_brake(name)
+
+    def _judge_lift(self, name: str, *, cordons: bool) -> None:
+        if cordons:
+            self._lifted_s[name] = self._simulation.clock.now_s()
+        self._hold_against_hands_off(name, "its fence is lifted", begun=True)
+        fenced_s = self._ours.pop(name)
+        began_s, since_s = self._simulation.timeline.began_s, max(fenced_s, self.runs_since_s(name))
+        self.returns.append(Return(name, since_s - began_s, self.now_s - began_s))
+        self._hold_against_old_memory(name, fenced_s)
+        self._hold_against_death(name, fenced_s)
+        for text in self._lifts.objections(name, fenced_s, self._policy, self._on_its_way_s):
+            self._breach(name, text)
+        self._take_in_copies(name)
 
     def _take_in_copies(self, name: str) -> None:
         """From now on a VM counts as the node again that could not be seen when that was fenced."""
@@ -449,13 +468,13 @@ class Truth:
                 continue
             stands = not node or (node == name and node in nodes and annotation in nodes[node].annotations)
             if stands and now_s - since_s > self._on_its_way_s:
-                self._breach(name, f"{how}, and since {now_s - since_s:.0f} s ago there is {annotation}")
+                self._breach_late(name, f"{how}, and since {now_s - since_s:.0f} s ago there is {annotation}")
         before = self._simulation.clock.utc_in(-self._on_its_way_s)
         windows = (before, self._simulation.clock.utc())
         if self.commanded.typed is not None:  # a person knows of the window (C2a)
             return
         if not begun and all(window_for(name, self._policy.maintenance, Moment(utc, utc)) for utc in windows):
-            self._breach(name, f"{how}, and a maintenance window is open")
+            self._breach_late(name, f"{how}, and a maintenance window is open")
 
     def _is_over(self, node: str) -> bool:
         """Whether the pause of a node, or of the cluster, has an end that has passed."""
@@ -488,11 +507,11 @@ class Truth:
         used = len(hosts) + sum(not self._died_with.get(node) for node in young)
         limit = self._policy.brake_at(max(self._at_first, len(nodes)))  # more nodes may have joined
         if used > limit:
-            self._breach(name, f"the brake is at {limit}, and this is fence {used}")
+            self._breach_late(name, f"the brake is at {limit}, and this is fence {used}")
         listed = (one.guest for one in machines.values() if one.guest.endpoint != NO_ENDPOINT)
         all_hosts = {guest.host for guest in listed} | hosts
         if len(hosts) > self._policy.brake_at_hosts(len(all_hosts)):
-            self._breach(name, f"{len(hosts)} of {len(all_hosts)} hosts have died by these fences")
+            self._breach_late(name, f"{len(hosts)} of {len(all_hosts)} hosts have died by these fences")
 
     def _died_with_host(self, name: str) -> str:
         """Return the host with which a node's guest has died; empty: it ended by itself, or lives."""
@@ -516,7 +535,9 @@ class Truth:
         for guest in self._simulation.world.guests.values():
             old = guest.node == name and self.boots.from_before(guest) and not guest.outdated
             since_s = max(self._runs_since_s.get(guest.name, math.inf), fenced_s)
-            if old and lost and guest.running() and self._simulation.heard(guest) and since_s < known_s:
+            shown_s = max(since_s, self.boots.shown_since_s(name, guest.boot_id))
+            known = since_s < known_s or shown_s < self.now_s - self._on_its_way_s
+            if old and lost and guest.running() and self._simulation.heard(guest) and known:
                 away = f"{len(lost)} of what it was about were given away"
                 self._breach(name, f"its fence is lifted, {away}, and {guest.name} runs with old memory")
 
@@ -537,7 +558,7 @@ class Truth:
             if not self._can_be_seen(copy, knows):
                 self.unseen_copies += 1
                 continue
-            self._breach(
+            self._breach_late(
                 guest.node, f"{guest.name} is started, and {copy.name}, of the same disk, is {copy.power}"
             )
 
@@ -556,14 +577,47 @@ class Truth:
         wanted = self.commanded.wants_off(guest) or self.commanded.over_brake
         young = ago_s < self._policy.power_window_s - WHOLE_SECONDS_S
         if young and guest.node not in self._ours and not wanted:
-            self._breach(guest.node, f"its guest is stopped {ago_s:.1f} s after another one")
+            self._breach_late(guest.node, f"its guest is stopped {ago_s:.1f} s after another one")
 
     def _hold_against_sign_of_life(self, name: str) -> None:
         """An agent fences no node whose kubelet was alive lately: less long ago than the policy asks for."""
-        silent_s = self._now_s - self._simulation.api.nodes[name].renewed_s
+        silent_s = self.now_s - self._simulation.api.nodes[name].renewed_s
         limit_s = self._policy.lease_silent_s
         if self.commanded.typed is None and silent_s < limit_s - self._on_its_way_s:
-            self._breach(name, f"tainted, and its kubelet was alive {silent_s:.0f} s ago")
+            self._breach_late(name, f"tainted, and its kubelet was alive {silent_s:.0f} s ago")
+
+    def _hold_against_short_ends(self, name: str) -> None:
+        """No node is fenced whose VM has just ended: less long ago than the policy asks for (G6)."""
+        if self.commanded.typed is not None and self.commanded.typed.says("--confirm-guest-off"):
+            return
+        for guest in self._simulation.machines_of(name):
+            limit_s = max(self._policy.confirm_s, self._may_be_killed(guest) * self._policy.killed_hold_s)
+            off_s = self.now_s - self._off_since_s.get(guest.name, -math.inf)
+            # excuse: a fence sooner than `confirm_s` after a VM has ended that its hypervisor called off
+            #   before, or that runs where that agent does not look
+            hypervisor = self._simulation.hypervisors.get(guest.endpoint)
+            told = hypervisor is None or guest.name in hypervisor.trouble.lies
+            seen = self._actor is not None and guest.endpoint in self._actor.knows
+            if seen and not told and off_s < limit_s - A_MOMENT_S:
+                self._breach(name, f"tainted, and {guest.name} is off for {off_s:.1f} s only")
+
+    def _was_cut(self, guest: Guest, run: int) -> bool:
+        """Whether an agent has ended a run of a VM by cutting its power."""
+        cut = self._cuts.get(guest.name)
+        return cut is not None and cut.run == run
+
+    def _may_be_killed(self, guest: Guest) -> bool:
+        """Whether an agent has stopped a VM so slowly that it was killed, or another agent has stopped it."""
+        cut = self._cuts.get(guest.name)
+        if cut is None or cut.run != guest.starts or cut.actor is None or cut.actor.typed is not None:
+            return False
+        return cut.actor is not self._actor or cut.took_s >= SEEMS_KILLED_S
+
+    def stop_ended(self, ref: GuestRef, took_s: float) -> None:
+        """Take note of how long the power-off of a VM took."""
+        for guest in self._simulation.world.guests.values():
+            if guest.ref.key == ref.key and self._was_cut(guest, guest.starts):
+                self._cuts[guest.name].took_s = took_s
 
     def _hold_against_silence(self, name: str) -> None:
         """While nobody at all is heard, the path to the nodes is the suspect, and nobody is fenced."""
@@ -574,7 +628,7 @@ class Truth:
         limit_s = self._policy.lease_silent_s or LEASE_DURATION_S
         # excuse: a fence while all nodes are silent, for less than 60 s longer than asked for
         if silent_s > limit_s + HEARD_LATE_S:
-            self._breach(name, f"tainted, and no node at all was heard for {silent_s:.0f} s")
+            self._breach_late(name, f"tainted, and no node at all was heard for {silent_s:.0f} s")
 
     def _hold_against_policy(self, guest: Guest) -> None:
         """A guest that runs is stopped where the operator wants that, or where somebody asks for it."""
@@ -591,10 +645,10 @@ class Truth:
         requests, now_s = self._simulation.requests, self._simulation.clock.now_s()
         given_up_s, reserved_s = requests.given_up_s.get(name), requests.reserved_s.get(name)
         if given_up_s is not None and reserved_s is not None and now_s - given_up_s > self._on_its_way_s:
-            self._breach(name, f"{how}, and whoever asked for it has given that up")
+            self._breach_late(name, f"{how}, and whoever asked for it has given that up")
         unasked = not begun and requests.about(name) is None
         if unasked and reserved_s is not None and now_s - reserved_s > self._on_its_way_s:
-            self._breach(name, f"{how}, and somebody else works on it")
+            self._breach_late(name, f"{how}, and somebody else works on it")
 
     def _answered(self, request: Request, progress: Progress) -> None:
         """Whoever asked is told that it is done only once it is, and no only where it is not."""
@@ -653,10 +707,11 @@ class Truth:
                 self.unseen_copies += 1
                 guest.outdated = True
                 continue
-            self._breach(node, f"{how}, and its guest {guest.name} is {guest.power} on {guest.endpoint}")
+            self._breach_late(node, f"{how}, and its guest {guest.name} is {guest.power} on {guest.endpoint}")
 
     @property
-    def _now_s(self) -> float:
+    def now_s(self) -> float:
+        """The world's clock."""
         return self._simulation.clock.now_s()
 
     def _names_of(self, node: str) -> list[str]:
@@ -683,12 +738,16 @@ class Truth:
         node = self._simulation.api.nodes.get(guest.node)
         return node is not None and node.boot_id != guest.boot_id
 
-    def _breach(self, node: str, text: str) -> None:
-        # excuse: what an agent was about to do when the VM that it runs in was paused, with its clocks: no
-        #   answer has come since that could have shown it the time
-        if self._actor is not None and self._actor.was_paused_over(self._names_of(node), self._now_s):
+    def _breach_late(self, node: str, text: str) -> None:
+        """Something is done that was right a moment ago."""
+        # excuse: what an agent was about to do when the VM that it runs in was paused, with its clocks, and
+        #   what was right then: no answer has come since that could have shown it the time
+        if self._actor is not None and self._actor.was_paused_over(self._names_of(node), self.now_s):
             self.overtaken += 1
             return
+        self._breach(node, text)
+
+    def _breach(self, node: str, text: str) -> None:
         self.breaches += 1
         self._simulation.timeline.tell("world", node, "breach", text)
         if self._strict:
@@ -730,6 +789,36 @@ class _Actor:
         looked_s = max((self.looks.get(guest, -math.inf) for guest in guests), default=-math.inf)
         due = self.own.stopped_s - self.policy.evidence_max_age_s <= looked_s <= self.own.went_on_s
         return due and self.went_on_lately(now_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """The way back of a node.
+
+    Attributes:
+        node: Which.
+        since_s: When its VM ran again under its fence, in seconds of the story.
+        until_s: When its fence was lifted.
+    """
+
+    node: str
+    since_s: float
+    until_s: float
+
+
+@dataclass(slots=True)
+class _Cut:
+    """A run of a VM that was ended by cutting its power.
+
+    Attributes:
+        run: Which.
+        actor: Whose order it was.
+        took_s: How long that took.
+    """
+
+    run: int
+    actor: _Actor | None
+    took_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -777,8 +866,12 @@ class _WatchedHypervisor:
 
     def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
-        with self._truth.commanded.doing(self._actor.typed):
-            self._port.stop(guest, incarnation, not_after)
+        began_s = self._truth.now_s
+        try:
+            with self._truth.commanded.doing(self._actor.typed):
+                self._port.stop(guest, incarnation, not_after)
+        finally:
+            self._truth.stop_ended(guest, self._truth.now_s - began_s)
 
     def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
         self._orders(guest)
@@ -806,8 +899,8 @@ class _WatchedCluster:
 
         def watched(*args: object, **options: object) -> object:
             with self._truth.acting(self._actor):
-                if name == "evict":
-                    self._truth.commanded.evicts()
+                if name == "evict" and isinstance(args[0], PodView):
+                    self._truth.commanded.evicts(args[0].claims)
                 return call(*args, **options)
 
         return watched

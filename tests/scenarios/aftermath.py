@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 from fencer.core.annotations import BINDING, CORDON, MARK, read_cordon
 from fencer.core.cordon import DRAIN
@@ -35,8 +36,25 @@ TOLD_WRONG = frozenset(
 """Who was saved may be restored, who was lied about is not believed, who was forged is not touched, of whom a
 copy runs is not told from it: that fencer waits for a person then is the promise's other half."""
 
+LEFT_TO_PEOPLE = frozenset({What.LIE_UUID, What.FORGE_MARK, What.HOSTILE_NOTES, What.REPLACE})
+"""These leave a node to people also once it is back: which VM it is, or what fencer did, is not known."""
+
 CLAIMS = frozenset({What.LIE_UUID, What.JOIN_WITH_UUID, What.JOIN_WITH_SWAPPED_UUID, What.JOIN_UNDER_NAME})
 """A kubelet reports the UUID of another node's VM."""
+
+
+@dataclass(frozen=True)
+class Excepted:
+    """Nodes of which not everything is asked in the end.
+
+    Attributes:
+        dead: Nodes that need not be fenced.
+        back: Nodes that need not be free, nor bound.
+    """
+
+    dead: frozenset[str] = frozenset()
+    back: frozenset[str] = frozenset()
+
 
 ENDS = frozenset({What.CRASH, What.POWER_OFF, What.SHUTDOWN})
 """Whose guest has ended needs no power-off."""
@@ -119,19 +137,21 @@ def commands_s(scenario: Scenario) -> float:
     return max(typed, default=0.0) + len(typed) * 2 * CALLS * scenario.shape.call_s
 
 
-def unfinished(stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()) -> Iterator[str]:
+def unfinished(
+    stage: Stage, excepted: Excepted = Excepted(), reported: Collection[str] = ()
+) -> Iterator[str]:
     """Name what is not yet as it should be in the end: see `starved`; and commands that go on.
 
     Args:
         stage: The story.
-        excepted: Nodes of which nothing is asked.
+        excepted: See there.
         reported: As in `starved`.
     """
     yield from (f"`fencer {one.words}` does not end" for one in stage.typed if one.ended_s is None)
     yield from starved(stage, excepted, reported)
 
 
-def told_wrong(scenario: Scenario) -> frozenset[str]:
+def told_wrong(scenario: Scenario) -> Excepted:
     """Return of whom a person has to say how things are.
 
     Of the guests of an endpoint that called all of them off, too; of one that went to a host of which nobody
@@ -139,16 +159,16 @@ def told_wrong(scenario: Scenario) -> frozenset[str]:
     would have to be stopped while another node may claim it; and of several that storage errors have paused.
     """
     script, shape = scenario.script, scenario.shape
-    # excuse: not fenced, or not free: a VM that was saved, moved, copied, replaced, lied about or not
-    #   listed, or whose Node was deleted, forged or tainted by hand; a person has to say how things are
+    # excuse: not fenced: a VM that was saved, moved, copied, replaced, lied about or not listed, or whose
+    #   Node was deleted, forged or tainted by hand; a person has to say how things are
     wrong = {fault.target for fault in script if fault.what in TOLD_WRONG}
     lying = {fault.target for fault in script if fault.what is What.ALL_STOPPED}
-    # excuse: not fenced, or not free: all VMs of an endpoint that reported all of them off
+    # excuse: not fenced: all VMs of an endpoint that reported all of them off
     wrong |= {name for name in shape.nodes if shape.endpoint_of(name) in lying}
     roomy = {shape.endpoint} if len(shape.hosts) > 1 else set()
-    if CLAIMS & {fault.what for fault in script}:
-        # excuse: not fenced: a VM that would have to be stopped, while another Node claims its UUID
-        wrong |= {fault.target for fault in script if fault.what not in ENDS}
+    # excuse: not fenced: a VM that would have to be stopped, while another Node claims its UUID
+    unsure = _claimed(scenario)
+    wrong |= {one.target for one in script if one.what not in ENDS and one.target in unsure}
     stalled = {fault.target for fault in script if fault.what is What.IO_ERROR}
     # excuse: not fenced: several VMs that storage errors have paused (M2)
     wrong |= stalled if len(stalled) > 1 else set()
@@ -156,7 +176,20 @@ def told_wrong(scenario: Scenario) -> frozenset[str]:
     # excuse: not fenced: a VM that moved to a host that no agent has seen, or that fell before it was read
     #   running there
     wrong |= {name for name in moved if shape.endpoint_of(name) not in roomy}
-    return frozenset(wrong | {name for name in moved if _fell_on_its_way(script, name)})
+    wrong |= {name for name in moved if _fell_on_its_way(script, name)}
+    # excuse: not free, or not bound: a VM whose Node was forged, or reports another UUID, or that another VM
+    #   is now
+    back = {fault.target for fault in script if fault.what in LEFT_TO_PEOPLE}
+    return Excepted(frozenset(wrong), frozenset(back))
+
+
+def _claimed(scenario: Scenario) -> frozenset[str]:
+    """Return the nodes that claim another node's VM, or whose VM is claimed by another node."""
+    nodes = scenario.shape.nodes
+    claims = [fault for fault in scenario.script if fault.what in CLAIMS]
+    others = [one.target for one in claims if one.what in {What.LIE_UUID, What.JOIN_UNDER_NAME}]
+    claimed = {next(name for name in nodes if name != other) for other in others}
+    return frozenset(claimed | {fault.target for fault in claims})
 
 
 def _fell_on_its_way(script: Collection[Fault], guest: str) -> bool:
@@ -166,19 +199,19 @@ def _fell_on_its_way(script: Collection[Fault], guest: str) -> bool:
     return any(0 < fault.at_s - at_s < COPY_S + SWITCH_S + ARRIVAL_S for fault in its for at_s in left_s)
 
 
-def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[str] = ()) -> Iterator[str]:
+def starved(stage: Stage, excepted: Excepted = Excepted(), reported: Collection[str] = ()) -> Iterator[str]:
     """Name each node that is dead and not fenced and cleared, or alive and not free, or left over.
 
     Args:
         stage: The story.
-        excepted: Nodes of which nothing is asked.
+        excepted: See there.
         reported: Nodes of which an agent reported that fencer's cordon stays, because the API server has no
             record of who set it.
     """
-    claims = bool(CLAIMS & {fault.what for fault in stage.scenario.script})  # to be a node not yet bound
+    claimed = _claimed(stage.scenario)  # perhaps before they were bound
     for name in stage.scenario.shape.nodes:
         node = stage.simulation.api.nodes.get(name)
-        if node is None or name in excepted or name in stage.scenario.shape.spare:
+        if node is None or name in stage.scenario.shape.spare:
             continue
         # excuse: not fenced, or not free: nodes without an armed agent that knows every endpoint, and those
         #   on which another controller works without fencer
@@ -190,28 +223,34 @@ def starved(stage: Stage, excepted: Collection[str] = (), reported: Collection[s
             continue
         dead = guest.power in _dead_states(stage)
         if dead or _is_to_be_stopped(stage, node, guest):
-            yield from _not_fenced(stage, node, guest)
-        elif _sound(stage, guest):
+            if name not in excepted.dead:
+                yield from _not_fenced(stage, node, guest)
+        elif name not in excepted.back and _sound(stage, guest):
             # excuse: not free: a node with a pod whose owner does not take a finalizer off, or with a
             #   volume that was attached by hand
             if not _held_by_people(stage, name):
                 known = node.recorded or name not in reported
-                yield from _not_free(node, record=known and not _drained_by_hand(stage, node))
-            if BINDING not in node.annotations and not claims:
+                record = known and not _drained_by_hand(stage, node)
+                yield from _not_free(node, fenced=stage.truth.fenced(name), record=record)
+            if BINDING not in node.annotations and name not in claimed:
                 yield f"{name} is heard, and never was bound"
     yield from _left_over(stage)
+    yield from _unanswered(stage)
 
 
-def _not_free(node: ApiNode, *, record: bool) -> Iterator[str]:
+def _not_free(node: ApiNode, *, fenced: bool, record: bool) -> Iterator[str]:
     """Say what is left of a fence on a node that is back.
 
     Args:
         node: The node.
+        fenced: The taint on it is fencer's.
         record: Who set its cordon is known, or an agent reported that it is not.
     """
     ours = node.cordoner == "fencer" and record
-    kept = "out of service" * node.out_of_service or "cordoned by fencer" * ours
-    if kept and (node.out_of_service or node.unschedulable):
+    if node.out_of_service and not fenced:
+        return  # whoever has set the taint takes it off
+    kept = "out of service" * fenced or "cordoned by fencer" * ours
+    if kept and (fenced or node.unschedulable):
         yield f"{node.name} is back, and not free: {kept}"
     elif MARK in node.annotations:
         yield f"{node.name} is back, and has the mark of a fence that was lifted"
@@ -224,6 +263,37 @@ def _left_over(stage: Stage) -> Iterator[str]:
         fenced = request.node in nodes and nodes[request.node].out_of_service
         if request.deleting and request.adopted and not fenced and _minders(stage):
             yield f"{request} was taken back, and fencer's finalizer keeps it"
+
+
+def _unanswered(stage: Stage) -> Iterator[str]:
+    """Name each request that waits for an answer (Q4, Q5)."""
+    requests = stage.simulation.requests
+    # excuse: a request without an answer while any agent has `remediation: ignore`, or no armed agent knows
+    #   every endpoint
+    ignored = any(one.remediation is Remediation.IGNORE for one in stage.scenario.last_policies)
+    if ignored or not _minders(stage):
+        return
+    for request in requests.all():
+        if request.deleting or requests.missing:
+            continue
+        if request.told is None:
+            yield f"{request} was never answered"
+        elif request.given_up and not request.told.final:
+            yield f"{request} was given up, and is not answered"
+        elif not request.told.final and _is_done(stage, request.node):
+            yield f"{request} waits, and its node is fenced and cleared"
+
+
+def _is_done(stage: Stage, name: str) -> bool:
+    """Whether fencer has fenced a node whose VM is off, and nothing is left on it."""
+    node = stage.simulation.api.nodes.get(name)
+    if node is None or not stage.truth.fenced(name):
+        return False
+    guest = _machine(stage, name)
+    api = stage.simulation.api
+    pods = [pod for pod in api.pods_on(name) if not pod.mirror]
+    left = [*pods, *(one for one in api.attachments.values() if one.node == name)]
+    return guest.power is PowerState.STOPPED and not left and not _copy_runs(stage, guest)
 
 
 def _machine(stage: Stage, name: str) -> Guest:

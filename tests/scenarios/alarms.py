@@ -7,12 +7,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fencer.core.starts import LOOP_S, LOOP_STARTS, STAYS_OFF_S
-from fencer.simulation.faults import OF_AGENTS, OF_PEOPLE, What
+from fencer.simulation.faults import OF_AGENTS, OF_PEOPLE, Fault, What
 from fencer.simulation.guests import Guest
 from fencer.simulation.hypervisor import Trouble
+from fencer.simulation.links import cut_for_ever
 from fencer.simulation.scenario import Watcher
 from fencer.simulation.stage import Stage
 from fencer.simulation.timeline import StageEvent
+from fencer.simulation.truth import Return
+from tests.scenarios.aftermath import CALLS
 
 SEEING = frozenset({What.AGENT_ARMED, What.AGENT_SNAPSHOT, What.DISK_HANGS})
 """What happens to an agent that sees and remembers everything all the same."""
@@ -20,6 +23,10 @@ ALARMED_WITHIN_S = 40.0
 """Old memory is reported in so many seconds and two renewals, unless nothing answers: a late answer."""
 LOOKS_A_RUN = 2
 """A run that is as short as so many polls and calls may be over before any agent has read it."""
+STEPS_S = 60.0
+"""So long what befalls an agent may wait for one of its calls, and it may take to be at work again."""
+BOUND_S = 60.0
+"""A boot that is shown for so long, and two renewals, is on record."""
 SLACK_S = 30.0
 """So much later than it was a start may be seen: a close look, a late answer."""
 BOOT_S = 120.0
@@ -62,11 +69,31 @@ def false_alarms(stage: Stage, events: Sequence[StageEvent]) -> Iterator[str]:
                 yield f"{node}: an alarm that the judge does not know: {event.text}"
             elif not any(judge(stage, node, event.t_s) for judge in judges):
                 yield f"{node}: a false alarm: {event.text}"
-        elif DISTRUSTED.search(event.text) and not LIES & {fault.what for fault in stage.scenario.script}:
+        elif (found := DISTRUSTED.search(event.text)) and not _has_lied(stage, found[1], event.t_s):
             yield f"{node}: an endpoint is distrusted that was right: {event.text}"
 
 
-DISTRUSTED = re.compile("is distrusted: it reported")
+DISTRUSTED = re.compile(r"(\S+) is distrusted: it reported")
+
+
+def _has_lied(stage: Stage, called: str, at_s: float) -> bool:
+    """Whether an endpoint has lied before a time.
+
+    Args:
+        stage: The story.
+        called: What the agent calls the endpoint.
+        at_s: The time.
+    """
+    names = {called} | {
+        name for one in stage.scenario.watchers for name, other in one.calls.items() if other == called
+    }
+    shape, world = stage.scenario.shape, stage.simulation.world
+    lies = [fault for fault in stage.scenario.script if fault.what in LIES and fault.at_s <= at_s]
+    lied = {one.target or shape.endpoint for one in lies if one.what is What.ALL_STOPPED}
+    about = [one.target for one in lies if one.what is What.LIE_STOPPED]
+    lied |= {shape.endpoint_of(name) for name in about if name in shape.nodes}
+    lied |= {world.guests[name].endpoint for name in about if name in world.guests}
+    return bool(names & lied)
 
 
 def _old_memory(stage: Stage, node: str, at_s: float) -> bool:
@@ -184,27 +211,109 @@ def _runs_alone(stage: Stage, guest: Guest) -> bool:
     return sum(one.uuid == guest.uuid and one.writes for one in guests) == 1
 
 
+def missing_returns(stage: Stage, events: Sequence[StageEvent]) -> Iterator[str]:
+    """Say that a node was fenced for long after its VM ran again, and no alarm said so."""
+    alarm_s = max(policy.unfence_alarm_s for policy in stage.scenario.policies)
+    slack_s = SLACK_S + CALLS * stage.scenario.shape.call_s + stage.scenario.renew_s
+    for one in (*stage.truth.returns, *_still_fenced(stage)):
+        if one.until_s - one.since_s < alarm_s + slack_s:
+            continue
+        machines = [guest for guest in stage.simulation.machines_of(one.node) if guest.starts]
+        seen = len(machines) == 1 and machines[0].endpoint in stage.simulation.hypervisors
+        alarmed = any(one.since_s < at_s <= one.until_s for at_s in _alarms_about(events, one.node))
+        if not seen or alarmed or _forged(stage, one.node, one.until_s):
+            continue
+        if _could_see(stage, one.since_s, one.until_s):
+            lasted_s = one.until_s - one.since_s
+            yield f"{one.node}: fenced, its VM ran for {lasted_s:.0f} s, and there was no alarm"
+
+
+def _still_fenced(stage: Stage) -> Iterator[Return]:
+    """Return the nodes that are fenced in the end, and whose VM runs."""
+    now_s, began_s = stage.simulation.timeline.now_s(), stage.simulation.timeline.began_s
+    for name in stage.scenario.shape.nodes:
+        since_s = stage.truth.runs_since_s(name) - began_s
+        if stage.truth.fenced(name) and math.isfinite(since_s):
+            yield Return(name, since_s, now_s)
+
+
+def missing_earlier_boots(stage: Stage, events: Sequence[StageEvent]) -> Iterator[str]:
+    """Say that a node shows an earlier boot again, and no alarm says so (M5)."""
+    now_s, scenario = stage.simulation.timeline.now_s(), stage.scenario
+    bound_s = BOUND_S + 2 * scenario.renew_s + CALLS * scenario.shape.call_s
+    slack_s = ALARMED_WITHIN_S + 2 * scenario.renew_s + CALLS * scenario.shape.call_s
+    for name, shown in stage.truth.boots.changed_boot.items():
+        machines = [guest for guest in stage.simulation.machines_of(name) if guest.starts]
+        node = stage.simulation.api.nodes.get(name)
+        if not shown.earlier or node is None or node.out_of_service or len(machines) != 1:
+            continue
+        lasts = shown.before_s > bound_s and now_s - shown.at_s > slack_s
+        if not lasts or not stage.simulation.heard(machines[0]) or _forged(stage, name, now_s):
+            continue
+        alarmed = any(at_s >= shown.at_s for at_s in _alarms_about(events, name))
+        if not alarmed and _could_see(stage, shown.at_s - bound_s, now_s):
+            yield f"{name}: it runs an earlier boot since {shown.at_s:.0f} s, and there was no alarm"
+
+
+def _alarms_about(events: Sequence[StageEvent], node: str) -> list[float]:
+    """Return when there were alarms about a node."""
+    return [event.t_s for event in events if event.node == node and event.data.get("action") == "Alarm"]
+
+
+def _could_see(stage: Stage, from_s: float, to_s: float) -> bool:
+    """Whether an agent that watches everything could see and report all the time, as far as is drawn."""
+    script = [fault for fault in stage.scenario.script if fault.at_s <= to_s]
+    blinds = [fault for fault in script if fault.what in BLINDS]
+    mended = {What.API_DOWN: What.API_UP, What.HOST_OFF: What.HOST_ON, What.HOST_CUT: What.HOST_JOINED}
+    # excuse: an alarm that is missing while an endpoint or the API is in trouble, or where something befalls
+    #   each agent that watches everything, in the time in which it would be due
+    for fault in blinds:
+        end = mended.get(fault.what, What.TRUTHFUL)
+        ends = [one.at_s for one in script if one.what is end and one.at_s >= fault.at_s]
+        if fault.at_s >= from_s or min(ends, default=math.inf) >= from_s:
+            return False
+    hit = {one.target for one in script if one.what in OF_AGENTS - SEEING and _reaches(one, from_s)}
+    hit |= cut_for_ever(script)
+    watchers = enumerate(stage.scenario.watchers, 1)
+    return any(_watches_all(one) and f"fencer-{number}" not in hit for number, one in watchers)
+
+
+def _reaches(fault: Fault, from_s: float) -> bool:
+    """Whether what befalls an agent may last until a time, or begins later: steps of calls take time, too."""
+    return fault.at_s + fault.for_s + STEPS_S >= from_s
+
+
 def missing_alarms(
-    events: Sequence[StageEvent], back: tuple[str, float] | None, renewals_s: float
+    stage: Stage, events: Sequence[StageEvent], back: tuple[str, float] | None
 ) -> Iterator[str]:
     """Say that old memory writes beside new owners, and there was no alarm.
 
     Args:
-        events: All of the story.
+        stage: The story.
+        events: All of it.
         back: On which node's VM it came back, and when; None: it did not.
-        renewals_s: How long two renewals of a kubelet take.
     """
     if back is None:
         return
     node, back_s = back
-    events = [event for event in events if event.node == node]
+    its = [event for event in events if event.node == node]
     begins = {what.value for what in BEGINS}
     began_s = max(
-        (event.t_s for event in events if event.data["what"] in begins and event.t_s <= back_s),
+        (event.t_s for event in its if event.data["what"] in begins and event.t_s <= back_s),
         default=back_s,
     )
-    alarms = [event.t_s for event in events if event.data.get("action") == "Alarm"]
-    if not any(began_s <= alarm_s <= back_s + ALARMED_WITHIN_S + renewals_s for alarm_s in alarms):
+    until_s = back_s + ALARMED_WITHIN_S + 2 * stage.scenario.renew_s
+    # excuse: old memory is back without an alarm where something befalls each agent that watches everything,
+    #   within a minute before or until it would be due
+    hit = {
+        fault.target
+        for fault in stage.scenario.script
+        if fault.what in OF_AGENTS - SEEING and fault.at_s <= until_s and _reaches(fault, began_s)
+    } | cut_for_ever(stage.scenario.script)
+    watchers = enumerate(stage.scenario.watchers, 1)
+    if not any(_watches_all(one) and f"fencer-{number}" not in hit for number, one in watchers):
+        return
+    if not any(began_s <= alarm_s <= until_s for alarm_s in _alarms_about(events, node)):
         yield "old memory came back, and there was no alarm"
 
 

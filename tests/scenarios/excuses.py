@@ -64,10 +64,11 @@ def _was_accepted(stage: Stage, wrong: str) -> bool:
 
 def _confirmed_by_another(stage: Stage, wrong: str) -> bool:
     """Whether two write because another machine, that is the node as well, confirmed what a drain evicted."""
-    names = {
-        guest.name for guest in stage.simulation.world.guests.values() if guest.node in drained_twins(stage)
-    }
-    return "is mounted and being written" in wrong and any(f" in {name} " in wrong for name in names)
+    twins = drained_twins(stage)
+    names = {guest.name for guest in stage.simulation.world.guests.values() if guest.node in twins}
+    volumes = {volume for one in stage.typed if twins & {*one.nodes} for volume in one.volumes}
+    written = any(f"{volume} is mounted and being written" in wrong for volume in volumes)
+    return written and any(f" in {name} " in wrong for name in names)
 
 
 def drained_twins(stage: Stage) -> frozenset[str]:

@@ -11,14 +11,21 @@ from pathlib import Path
 from fencer.core.model import Reason
 from fencer.core.recover import LIFT_OVERDUE_S
 from fencer.simulation.datacenter import DoubleWriter
-from fencer.simulation.faults import OF_AGENTS
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import AgentFactory, Stage
 from fencer.simulation.timeline import StageEvent
 from fencer.simulation.truth import Breach
 from fencer.simulation.worlds import world_by_seed
 from tests.scenarios.aftermath import longest_s, told_wrong, unfinished
-from tests.scenarios.alarms import false_alarms, missing_alarms, missing_loops, revenants, wrong_lifts
+from tests.scenarios.alarms import (
+    false_alarms,
+    missing_alarms,
+    missing_earlier_boots,
+    missing_loops,
+    missing_returns,
+    revenants,
+    wrong_lifts,
+)
 from tests.scenarios.excuses import Still, could_not_be_told, drained_twins
 from tests.scenarios.lines import moved_lines, node_lines, script_lines, story_lines, world_lines
 from tests.scenarios.recipes import RECIPES, real_agent
@@ -134,9 +141,9 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
         wrong.extend(false_alarms(stage, events))
         wrong.extend(missing_loops(stage, events))
         wrong.extend(wrong_lifts(events, back))
-        # excuse: old memory is back without an alarm where something befalls an agent
-        if not OF_AGENTS & {fault.what for fault in scenario.script}:
-            wrong.extend(missing_alarms(events, back, 2 * scenario.renew_s))
+        wrong.extend(missing_alarms(stage, events, back))
+        wrong.extend(missing_returns(stage, events))
+        wrong.extend(missing_earlier_boots(stage, events))
         wrong.extend(unfinished(stage, excepted, reported))
         wrong.extend(f"`fencer {one.words}` ended in {one.crash}" for one in stage.typed if one.crash)
     events.extend(stage.simulation.timeline.take())
@@ -170,10 +177,12 @@ def _stood_still(events: list[StageEvent]) -> list[Still]:
 
 
 def _hazards(stage: Stage) -> Iterator[str]:
-    """A volume was given away while a frozen guest held it, and no operator has accepted that."""
-    accepted = stage.truth.taken_for_gone or drained_twins(stage)
-    if stage.simulation.world.resumable_hazards and not accepted:
-        yield "a volume was given away that a paused or saved guest has mounted"
+    """A volume was given away while a frozen guest held it, and no operator has accepted that of this one."""
+    world, twins = stage.simulation.world, drained_twins(stage)
+    accepted = stage.truth.taken_for_gone | {one.name for one in world.guests.values() if one.node in twins}
+    for names in world.hazards:
+        if not names & accepted:
+            yield f"a volume was given away that a frozen VM has mounted: {', '.join(sorted(names))}"
 
 
 def _report(

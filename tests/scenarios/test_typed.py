@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -173,7 +174,6 @@ def by_hand(world: Witnessed, words: str):
     [
         ("drill k8s-2", True),
         ("fence k8s-2 --stop-guest", True),
-        ("shutdown k8s-2 --stop-after 5", True),
         ("fence k8s-2", False),
         ("shutdown k8s-2", False),
         ("drill k8s-3", False),
@@ -188,6 +188,22 @@ def test_a_command_cuts_the_power_of_the_vm_that_was_typed_and_of_no_other(words
         return
     with pytest.raises(Breach, match="which runs and is heard"):
         hypervisors["lab"].stop(guest, None, IN_TIME)
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "wrong"),
+    [(None, "cut before it was asked"), (4.0, r"cut 4\.0 s after it was asked"), (5.0, None)],
+)
+def test_a_shutdown_cuts_the_power_only_after_the_time_that_was_typed(waited_s, wrong):
+    world = Witnessed()
+    _, hypervisors = by_hand(world, "shutdown k8s-2 --stop-after 5")
+    guest = world.simulation.guest("k8s-2")
+    guest.obeys_acpi = False
+    if waited_s is not None:
+        hypervisors["lab"].shutdown(guest.ref, None, IN_TIME)
+        world.simulation.clock.advance(waited_s)
+    with nullcontext() if wrong is None else pytest.raises(Breach, match=wrong):
+        hypervisors["lab"].stop(guest.ref, None, IN_TIME)
 
 
 def test_only_a_shutdown_that_was_typed_asks_its_vm_to_shut_down():
@@ -229,6 +245,19 @@ def test_a_command_that_reports_success_has_done_it(verb):
     world.simulation.clock.advance(60.0)
     with pytest.raises(Breach, match="reports success, and that is not so"):
         world.truth.commanded.ends(Typed(f"{verb} k8s-2", 0.0, 60.0, done=True))
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_start_leaves_no_cordon_of_fencer(ours):
+    world = Witnessed()
+    if ours:
+        world.port.cordon(world.node(), Cordon("drain", "boot", "2026-01-01T00:00:00Z"))
+    else:
+        world.happen(What.CORDON_BY_HAND)
+    world.simulation.clock.advance(60.0)
+    start = Typed("start k8s-2", 0.0, 60.0, done=True)
+    with pytest.raises(Breach, match="that is not so") if ours else nullcontext():
+        world.truth.commanded.ends(start)
 
 
 def test_a_drain_that_failed_leaves_no_cordon():

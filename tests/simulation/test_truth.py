@@ -27,7 +27,7 @@ from fencer.simulation.truth import Breach, Truth
 NODES = ("k8s-1", "k8s-2", "k8s-3")
 
 
-AT_ONCE = replace(ARMED, require_not_ready=False, lease_silent_s=0.0)
+AT_ONCE = replace(ARMED, require_not_ready=False, lease_silent_s=0.0, confirm_s=0.0)
 """Nobody has to wait for silence."""
 
 
@@ -54,6 +54,13 @@ class Witnessed:
     def clear(self, name="k8s-2"):
         for pod in self.port.pods(name):
             self.port.clear(pod, "rogue")
+
+    def fence(self):
+        """Fence a dead node, and wait until nothing is left on it."""
+        self.happen(What.CRASH, pass_s=1.0)
+        self.taint()
+        self.clear()
+        self.simulation.clock.advance(10.0)
 
 
 @pytest.mark.parametrize(("silent_s", "wrong"), [(5.0, True), (45.0, False)])
@@ -139,9 +146,8 @@ def test_the_taint_and_the_cordon_of_an_admin_are_his():
 
 def test_our_own_come_off():
     world = Witnessed()
-    world.happen(What.CRASH)
-    world.taint()
-    world.happen(What.START)
+    world.fence()
+    world.happen(What.START, pass_s=60.0)
     world.port.untaint(world.node(), None)
     world.port.cordon(world.node(), Cordon("drain", "", ""))
     world.port.uncordon(world.node())
@@ -156,12 +162,80 @@ def test_a_fence_stays_whose_guest_has_not_run_since():
         world.port.untaint(world.node(), None)
 
 
+def test_a_fence_stays_while_pods_or_volumes_of_before_it_are_left():
+    world = Witnessed()
+    world.happen(What.CRASH, pass_s=1.0)
+    world.taint()
+    world.happen(What.START, pass_s=1.0)
+    with pytest.raises(Breach, match="its fence is lifted, and of before it are left: demo/"):
+        world.port.untaint(world.node(), None)
+
+
+def test_a_fence_stays_while_only_a_volume_of_before_it_is_left():
+    world = Witnessed()
+    world.happen(What.ATTACH_BY_HAND, pass_s=60.0)
+    world.fence()
+    world.happen(What.START, pass_s=60.0)
+    with pytest.raises(Breach, match=r"of before it are left: by-hand-k8s-2$"):
+        world.port.untaint(world.node(), None)
+
+
+def test_what_came_after_a_fence_keeps_it_from_nothing():
+    world = Witnessed()
+    world.fence()
+    world.happen(What.ATTACH_BY_HAND)
+    world.happen(What.POD_BY_HAND)
+    world.happen(What.START, pass_s=60.0)
+    world.port.untaint(world.node(), None)
+
+
+def test_a_fence_that_was_wrong_comes_off_with_all_that_is_left():
+    world = Witnessed()
+    world.happen(What.PAUSE, pass_s=1.0)
+    with pytest.raises(Breach, match="tainted"):
+        world.taint()
+    world.happen(What.RESUME, pass_s=1.0)
+    world.port.untaint(world.node(), None)
+
+
+@pytest.mark.parametrize(("heard_s", "is_wrong"), [(30.0, True), (40.0, False)])
+def test_a_fence_stays_until_the_kubelet_has_renewed_its_lease(heard_s, is_wrong):
+    """Twice: its first renewal comes 25 s after the start."""
+    world = Witnessed()
+    world.fence()
+    world.happen(What.START, pass_s=heard_s)
+    objects = pytest.raises(Breach, match="after 1 of 2 renewals since its VM runs again")
+    with objects if is_wrong else nullcontext():
+        world.port.untaint(world.node(), None)
+
+
+@pytest.mark.parametrize(("off_s", "is_wrong"), [(3.0, True), (5.0, False)])
+def test_no_node_is_fenced_whose_vm_has_just_ended(off_s, is_wrong):
+    world = Witnessed(policy=replace(AT_ONCE, confirm_s=5.0))
+    world.happen(What.CRASH, pass_s=off_s)
+    objects = pytest.raises(Breach, match=r"tainted, and k8s-2 is off for 3\.0 s only")
+    with objects if is_wrong else nullcontext():
+        world.taint()
+
+
+@pytest.mark.parametrize("by_another", [True, False])
+def test_a_vm_that_another_agent_has_stopped_may_have_been_killed(by_another):
+    """An agent knows of its own orders how long they took."""
+    world = Witnessed(policy=replace(AT_ONCE, killed_hold_s=30.0))
+    _, hypervisors = world.truth.ports("") if by_another else (world.port, world.hypervisors)
+    world.happen(What.PAUSE, pass_s=70.0)
+    hypervisors["lab"].stop(world.simulation.guest("k8s-2").ref, None, IN_TIME)
+    world.simulation.clock.advance(20.0)
+    objects = pytest.raises(Breach, match=r"tainted, and k8s-2 is off for 20\.0 s only")
+    with objects if by_another else nullcontext():
+        world.taint()
+
+
 @pytest.mark.parametrize(("settled_s", "is_wrong"), [(20.0, True), (29.0, False)])
 def test_a_cordon_stays_after_a_fence_until_it_has_settled(settled_s, is_wrong):
     world = Witnessed()
-    world.happen(What.CRASH)
-    world.taint()
-    world.happen(What.START)
+    world.fence()
+    world.happen(What.START, pass_s=60.0)
     world.port.untaint(world.node(), Cordon("unfence", "", ""))
     world.simulation.clock.advance(settled_s)
     objects = pytest.raises(Breach, match=r"its cordon is lifted 20\.0 s after its fence")
