@@ -7,10 +7,11 @@ from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
+from fencer.core.model import Decision, Deed, Observation
 from fencer.core.policy import Mode
 from fencer.core.times import write_utc
 from fencer.errors import ClusterError
-from fencer.ports import Election, Reporter, Viewer
+from fencer.ports import Election, Recorder, Reporter, Viewer
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
 from fencer.runtime.answers import Answers
@@ -130,10 +131,26 @@ def world_of(ports: StagePorts, reporter: Reporter | None = None) -> World:
         utc=ports.wall or (lambda: write_utc(EPOCH + timedelta(seconds=ports.clock.now_s()))),
     )
     if ports.journal is None:
-        return world
+        return replace(world, recorder=_Announced(world.recorder, ports))
     now_s = ports.clock.now_s
     keeps = JournalReporter(ports.journal, ports.asker, now_s, lambda: EPOCH + timedelta(seconds=now_s()))
-    return replace(world, reporter=SeveralReporters(reporter, keeps), recorder=keeps)
+    return replace(
+        world, reporter=SeveralReporters(reporter, keeps), recorder=_Announced(keeps, ports)
+    )
+
+
+class _Announced:
+    """A `Recorder` that announces to the stage what is about to be done."""
+
+    def __init__(self, recorder: Recorder, ports: StagePorts) -> None:
+        self._recorder, self._announce = recorder, ports.intends
+
+    def judged(self, seen: Observation, decision: Decision) -> None:
+        self._recorder.judged(seen, decision)
+
+    def intends(self, seen: Observation, action: Deed) -> None:
+        self._recorder.intends(seen, action)
+        self._announce(seen.node.name, action)
 
 
 def _election(ports: StagePorts) -> Election | None:

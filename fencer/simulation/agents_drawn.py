@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from fencer.simulation.faults import Fault, What
+from fencer.simulation.faults import Cue, Fault, What
 from fencer.simulation.layers import Layer, and_then, began_s, chance_of
 from fencer.simulation.links import cut_for_ever
+from fencer.simulation.meddling import victim_of
 from fencer.simulation.scenario import Scenario, Watcher
 
 STEPS = 120
@@ -24,6 +25,34 @@ LASTS_S = (1.0, 8.0, 30.0, 100.0, 250.0)
 """For how long: less than a Lease, about as long as one, and much longer."""
 FLAPS = (1, 1, 1, 4, 8)
 """How often."""
+
+
+STALLS_S = (5.0, 60.0)
+"""So long an agent stands still between a decision and the deed."""
+STALL_STEPS = (0, 0, 1, 2, 3, 5)
+"""After so many steps of its calls since that decision."""
+BACK_AGAIN = ((What.START,), (What.START, What.KUBELET_START), (What.REVERT,))
+"""A VM that is off runs again."""
+HELD_AGAIN = ((What.NODE_PAUSED,), (What.NODE_EXCLUDED,))
+"""A person keeps fencer from its node."""
+MEANWHILE: Mapping[Cue, tuple[tuple[What, ...], ...]] = {
+    Cue.BEFORE_TAINT: (*BACK_AGAIN, *HELD_AGAIN, (What.RESUME,), (What.DELETE_NODE,)),
+    Cue.BEFORE_STOP: (
+        *((What.RESUME,), (What.RESUME, What.NIC_ON, What.KUBELET_START), (What.NIC_ON, What.KUBELET_START)),
+        *((What.REBOOT,), (What.REVERT,), *HELD_AGAIN, ()),
+    ),
+    Cue.BEFORE_CLEAR: (*BACK_AGAIN, *HELD_AGAIN, (What.UNTAINT_BY_HAND,)),
+    Cue.BEFORE_LIFT: ((What.REVERT,), (What.CRASH,), (What.PAUSE,), (What.UNTAINT_BY_HAND, What.TAINT_BY_HAND), *HELD_AGAIN),
+}
+"""What happens then, by what was about to be done. Nothing: time passes, and a Lease ends."""
+LEADS_TO: Mapping[Cue, tuple[What, ...]] = {
+    Cue.BEFORE_TAINT: (What.CRASH, What.POWER_OFF),
+    Cue.BEFORE_STOP: (What.PAUSE, What.PAUSE, What.NIC_OFF),
+    Cue.BEFORE_CLEAR: (What.CRASH, What.POWER_OFF),
+    Cue.BEFORE_LIFT: (What.CRASH, What.POWER_OFF),
+}
+"""What leads to that deed."""
+HOLDS_END = {What.NODE_PAUSED: What.NODE_RESUMED, What.NODE_EXCLUDED: What.NODE_INCLUDED}
 
 
 def fates(chance: Random, world: Scenario) -> Scenario:
@@ -69,6 +98,39 @@ def vm_reverted(chance: Random, world: Scenario) -> Scenario:
     back = _fate(chance, world, what, name, chance.choice((1.0, 5.0, 30.0)))
     back = replace(back, at_s=kept_s + chance.choice((5.0, 40.0, 120.0, 300.0)) * chance.uniform(0.5, 1.5))
     return and_then(world, Fault(kept_s, What.AGENT_SNAPSHOT, name), back)
+
+
+def stalled(chance: Random, world: Scenario) -> Scenario:
+    """An agent stands still between a decision and the deed, and just then the world changes.
+
+    In half of these worlds it is about a node to which nothing else happens: what leads to the deed comes, too.
+    """
+    cue = chance.choice(tuple(MEANWHILE))
+    node, led = victim_of(chance, world), ()
+    quiet = _quiet_nodes(world)
+    if quiet and chance_of(chance, 0.5):
+        node = chance.choice(quiet)
+        at_s = began_s(world) + chance.uniform(-20.0, 60.0)
+        falls = chance.choice(LEADS_TO[cue])
+        led = (Fault(at_s, falls, node), Fault(at_s + chance.uniform(60.0, 150.0), What.START, node))
+        led = led[: 2 if cue is Cue.BEFORE_LIFT else 1]
+    whats = chance.choice(MEANWHILE[cue])
+    taken = (Fault(chance.uniform(5.0, 20.0), What.SNAPSHOT, node),) if What.REVERT in whats else ()
+    at_s, for_s = chance.uniform(0.1, 3.0), chance.uniform(*STALLS_S)
+    stall = Fault(0.0, What.AGENT_STALLS, node, cue=cue, for_s=for_s, steps=chance.choice(STALL_STEPS))
+    then = [Fault(at_s + number, what, node, cue=cue) for number, what in enumerate(whats)]
+    ends = [Fault(for_s + chance.uniform(5.0, 60.0), HOLDS_END[what], node, cue=cue) for what in whats if what in HOLDS_END]
+    return and_then(world, *led, *taken, stall, *then, *ends)
+
+
+def _quiet_nodes(world: Scenario) -> list[str]:
+    """Return the nodes that work, and to which nothing happens, nor to their hosts and endpoints."""
+    shape, hit = world.shape, {fault.target for fault in world.script}
+    return [
+        name
+        for name in shape.nodes
+        if name not in shape.spare and not {name, shape.host_of(name), shape.endpoint_of(name)} & hit
+    ]
 
 
 def all_down(chance: Random, world: Scenario) -> Scenario:
@@ -175,6 +237,7 @@ def _with_watcher(world: Scenario, number: int, watcher: Watcher) -> Scenario:
 
 AGENT_LAYERS = (
     Layer(fates, 0.5, blinds=True),
+    Layer(stalled, 0.15, blinds=True),
     Layer(slow_disk, 0.1),
     Layer(other_names, 0.15),
     Layer(observing, 0.08),

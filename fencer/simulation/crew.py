@@ -6,7 +6,7 @@ This room knows no agent: the caller passes a function that builds one from `Sta
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from fencer.core.election import Holder
 from fencer.core.identity import Rules
+from fencer.core.model import Deed
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError
 from fencer.journal.rows import Journal
@@ -37,8 +38,9 @@ from fencer.simulation.around import Around, Call
 from fencer.simulation.asker import Companion, InlineAsker, Killed, Process
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.commands import Hands, Typed
+from fencer.simulation.cues import BEFORE
 from fencer.simulation.disk import ReadState, SimulatedDisk, SimulatedState
-from fencer.simulation.faults import Fault, What
+from fencer.simulation.faults import Cue, Fault, What
 from fencer.simulation.links import WRITES, Links
 from fencer.simulation.own_clock import OwnClock
 from fencer.simulation.renamed import Renamed
@@ -78,6 +80,7 @@ class StagePorts:
         beside: What goes on beside its passes; None: it takes one command, and ends.
         state: Keeps what it has seen over its restarts; a command reads it. None: there is no disk.
         wall: Its machine's clock, RFC 3339; None: as `clock`, which is the world's then.
+        intends: Called with a node's name right before something is done about it; it may take its time.
     """
 
     cluster: Cluster
@@ -96,6 +99,7 @@ class StagePorts:
     beside: Beside | None = None
     state: StateStore | None = None
     wall: Callable[[], str] | None = None
+    intends: Callable[[str, Deed], None] = lambda _node, _deed: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +212,7 @@ class Crew:
         truth: Which sees all that they do to the cluster.
         reporter: What they say.
         agent: Builds one.
+        cue: Lets happen what waits for a cue about a node, and returns all of that.
     """
 
     def __init__(
@@ -217,8 +222,9 @@ class Crew:
         truth: Truth,
         reporter: StageReporter,
         agent: AgentFactory,
+        cue: Callable[[Cue | None, str], Sequence[Fault]],
     ) -> None:
-        self._scenario, self._simulation = scenario, simulation
+        self._scenario, self._simulation, self._cue = scenario, simulation, cue
         self._truth, self._reporter, self._agent = truth, reporter, agent
         self._chances: dict[str, Random] = {}
         self._trouble = ""
@@ -376,7 +382,24 @@ class Crew:
             self._beside(machine, process) if watches else None,
             machine.state,
             machine.own.wall_utc,
+            partial(self._intends, name, process),
         )
+
+    def _intends(self, name: str, process: Process, node: str, deed: Deed) -> None:
+        """Let happen what waits until an agent or a command is about to do something about a node."""
+        due = self._cue(BEFORE.get(type(deed)), node)
+        if not due:
+            return
+        for fault in due:
+            if fault.what is What.AGENT_STALLS:
+                process.stalls(partial(self._stall, name, fault.for_s), fault.steps)
+        process.step()
+
+    def _stall(self, name: str, for_s: float) -> None:
+        tell = self._simulation.timeline.tell
+        tell("world", None, "agent-freezes", f"{name} stands still: its machine is suspended")
+        self._simulation.clock.advance(for_s)
+        tell("world", None, "agent-goes-on", f"{name} goes on where it stood, {for_s:.0f} s later")
 
     def _ports_by_hand(self, name: str, typed: Typed, process: Process) -> StagePorts:
         """Return what a command works through. It is typed where the first agent runs, if there is one."""
@@ -457,7 +480,7 @@ def _far_away(cluster: object, simulation: Simulation, process: Process, chance:
 
     def through(name: str, call: Call) -> Call:
         def send(*args: object, **options: object) -> object:
-            process.step()
+            process.step(on_its_way=True)
             simulation.clock.advance(chance.uniform(0.0, ON_THE_WAY_S))
             return call(*args, **options)
 

@@ -148,7 +148,8 @@ def script_lines(script: Iterable[Fault]) -> Iterator[str]:
         way = f" to {fault.endpoint or 'the API server'}" if fault.what in OF_LINKS else ""
         whom = f" {fault.target}" if fault.target else ""
         what = f": fencer {fault.words}" if fault.words else f"{whom}{way}{fate}{sets}"
-        yield f"{clock(fault.at_s)}  {fault.what.value}{what}"
+        cue = f" ({fault.cue.replace('_', ' ')})" if fault.cue else ""
+        yield f"{clock(fault.at_s)}{cue}  {fault.what.value}{what}"
 
 
 def moved_lines(stage: Stage) -> Iterator[str]:
