@@ -150,6 +150,8 @@ class Truth:
         """Guest → when its memory came to be, or came back."""
         self._off_since_s: dict[str, float] = {}
         """Guest → since when it is off."""
+        self._taken_off_s: dict[str, float] = {}
+        """Node → when a person, or another controller, took its taint off."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
         self.boots = Boots(simulation)
@@ -263,7 +265,8 @@ class Truth:
             self._hold_against_hands_off(found.node, f"{pod} is cleared", begun=True)
             self._hold_against_others(found.node, f"{pod} is cleared", begun=True)
             self._given_away(found.node, f"{pod} is cleared")
-            if found.node not in self._ours:
+            taken_off_s = self._now_s - self._taken_off_s.get(found.node, -math.inf)
+            if found.node not in self._ours and taken_off_s > self._on_its_way_s:
                 self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
 
     @property
@@ -361,6 +364,7 @@ class Truth:
                 self._judge(obj.name, was, now)
             elif was.tainted and not now.tainted:
                 self._ours.pop(obj.name, None)
+                self._taken_off_s[obj.name] = self._now_s
         elif isinstance(obj, ApiAttachment) and self._acting:
             left = (obj.volume, obj.node) not in self._simulation.api.attachments
             if left and obj.node in self._simulation.api.nodes:
