@@ -27,8 +27,8 @@ FLAPS = (1, 1, 1, 4, 8)
 """How often."""
 
 
-STALLS_S = (5.0, 60.0)
-"""So long an agent stands still between a decision and the deed."""
+STALLS_S = (10.0, 30.0, 60.0, 60.0)
+"""So long an agent stands still between a decision and the deed, at most."""
 STALL_STEPS = (0, 0, 1, 2, 3, 5)
 """After so many steps of its calls since that decision."""
 BACK_AGAIN = ((What.START,), (What.START, What.KUBELET_START), (What.REVERT,))
@@ -108,7 +108,7 @@ def stalled(chance: Random, world: Scenario) -> Scenario:
     cue = chance.choice(tuple(MEANWHILE))
     node, led = victim_of(chance, world), ()
     quiet = _quiet_nodes(world)
-    if quiet and chance_of(chance, 0.5):
+    if quiet and chance_of(chance, 0.7):
         node = chance.choice(quiet)
         at_s = began_s(world) + chance.uniform(-20.0, 60.0)
         falls = chance.choice(LEADS_TO[cue])
@@ -116,7 +116,7 @@ def stalled(chance: Random, world: Scenario) -> Scenario:
         led = led[: 2 if cue is Cue.BEFORE_LIFT else 1]
     whats = chance.choice(MEANWHILE[cue])
     taken = (Fault(chance.uniform(5.0, 20.0), What.SNAPSHOT, node),) if What.REVERT in whats else ()
-    at_s, for_s = chance.uniform(0.1, 3.0), chance.uniform(*STALLS_S)
+    at_s, for_s = chance.uniform(0.1, 3.0), chance.choice(STALLS_S) * chance.uniform(0.5, 1.0)
     stall = Fault(0.0, What.AGENT_STALLS, node, cue=cue, for_s=for_s, steps=chance.choice(STALL_STEPS))
     then = [Fault(at_s + number, what, node, cue=cue) for number, what in enumerate(whats)]
     ends = [Fault(for_s + chance.uniform(5.0, 60.0), HOLDS_END[what], node, cue=cue) for what in whats if what in HOLDS_END]

@@ -42,7 +42,7 @@ class Process:
         """What is to befall it, one after the other: after so many further steps."""
         self._stalls: list[tuple[int, Callable[[], None]]] = []
         """The same, of which the steps of what is on its way do not count."""
-        self._stands = self._ended = False
+        self._stands = self._stalled = self._ended = False
 
     def meets(self, fate: Callable[[], None], steps: int = 0) -> None:
         """Have `fate` called after so many further steps."""
@@ -79,12 +79,14 @@ class Process:
         Raises:
             Killed: it ends here.
         """
-        while self._stands:
+        while self._stands and not (self._stalled and on_its_way):
             self._clock.advance(STEP_S)
         if self._ended:
             raise Killed
         if not on_its_way:
+            self._stalled = bool(self._stalls)
             self._meet(self._stalls)
+            self._stalled = False
         self._meet(self._fates)
 
     def _meet(self, fates: list[tuple[int, Callable[[], None]]]) -> None:
