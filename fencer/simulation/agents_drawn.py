@@ -42,7 +42,10 @@ MEANWHILE: Mapping[Cue, tuple[tuple[What, ...], ...]] = {
         *((What.REBOOT,), (What.REVERT,), *HELD_AGAIN, ()),
     ),
     Cue.BEFORE_CLEAR: (*BACK_AGAIN, *HELD_AGAIN, (What.UNTAINT_BY_HAND,)),
-    Cue.BEFORE_LIFT: ((What.REVERT,), (What.CRASH,), (What.PAUSE,), (What.UNTAINT_BY_HAND, What.TAINT_BY_HAND), *HELD_AGAIN),
+    Cue.BEFORE_LIFT: (
+        *((What.REVERT,), (What.CRASH,), (What.PAUSE,), (What.UNTAINT_BY_HAND, What.TAINT_BY_HAND)),
+        *HELD_AGAIN,
+    ),
 }
 """What happens then, by what was about to be done. Nothing: time passes, and a Lease ends."""
 LEADS_TO: Mapping[Cue, tuple[What, ...]] = {
@@ -101,26 +104,31 @@ def vm_reverted(chance: Random, world: Scenario) -> Scenario:
 
 
 def stalled(chance: Random, world: Scenario) -> Scenario:
-    """An agent stands still between a decision and the deed, and just then the world changes.
-
-    In half of these worlds it is about a node to which nothing else happens: what leads to the deed comes, too.
-    """
+    """An agent stands still between a decision and the deed, and just then the world changes."""
     cue = chance.choice(tuple(MEANWHILE))
-    node, led = victim_of(chance, world), ()
+    world, node = _led_to(chance, world, cue)
+    whats, for_s = chance.choice(MEANWHILE[cue]), chance.choice(STALLS_S) * chance.uniform(0.5, 1.0)
+    if What.REVERT in whats:
+        world = and_then(world, Fault(chance.uniform(5.0, 20.0), What.SNAPSHOT, node))
+    at_s, ends_s = chance.uniform(0.1, 3.0), for_s + chance.uniform(5.0, 60.0)
+    return and_then(
+        world,
+        Fault(0.0, What.AGENT_STALLS, node, cue=cue, for_s=for_s, steps=chance.choice(STALL_STEPS)),
+        *(Fault(at_s + number, what, node, cue=cue) for number, what in enumerate(whats)),
+        *(Fault(ends_s, HOLDS_END[what], node, cue=cue) for what in whats if what in HOLDS_END),
+    )
+
+
+def _led_to(chance: Random, world: Scenario, cue: Cue) -> tuple[Scenario, str]:
+    """Return about which node a deed is: mostly one to which nothing else happens, and what leads to it."""
     quiet = _quiet_nodes(world)
-    if quiet and chance_of(chance, 0.7):
-        node = chance.choice(quiet)
-        at_s = began_s(world) + chance.uniform(-20.0, 60.0)
-        falls = chance.choice(LEADS_TO[cue])
-        led = (Fault(at_s, falls, node), Fault(at_s + chance.uniform(60.0, 150.0), What.START, node))
-        led = led[: 2 if cue is Cue.BEFORE_LIFT else 1]
-    whats = chance.choice(MEANWHILE[cue])
-    taken = (Fault(chance.uniform(5.0, 20.0), What.SNAPSHOT, node),) if What.REVERT in whats else ()
-    at_s, for_s = chance.uniform(0.1, 3.0), chance.choice(STALLS_S) * chance.uniform(0.5, 1.0)
-    stall = Fault(0.0, What.AGENT_STALLS, node, cue=cue, for_s=for_s, steps=chance.choice(STALL_STEPS))
-    then = [Fault(at_s + number, what, node, cue=cue) for number, what in enumerate(whats)]
-    ends = [Fault(for_s + chance.uniform(5.0, 60.0), HOLDS_END[what], node, cue=cue) for what in whats if what in HOLDS_END]
-    return and_then(world, *led, *taken, stall, *then, *ends)
+    if not quiet or chance_of(chance, 0.3):
+        return world, victim_of(chance, world)
+    node, at_s = chance.choice(quiet), began_s(world) + chance.uniform(-20.0, 60.0)
+    world = and_then(world, Fault(at_s, chance.choice(LEADS_TO[cue]), node))
+    if cue is Cue.BEFORE_LIFT:
+        world = and_then(world, Fault(chance.uniform(5.0, 60.0), What.START, node, cue=Cue.TAINTED))
+    return world, node
 
 
 def _quiet_nodes(world: Scenario) -> list[str]:

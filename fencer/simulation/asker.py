@@ -79,7 +79,9 @@ class Process:
         Raises:
             Killed: it ends here.
         """
-        while self._stands and not (self._stalled and on_its_way):
+        if self._stalled and on_its_way and not self._ended:
+            return  # it arrives, whether or not its sender stands still
+        while self._stands:
             self._clock.advance(STEP_S)
         if self._ended:
             raise Killed

@@ -1,4 +1,4 @@
-"""What waits for an agent's deeds: faults of a script that happen when a node is tainted, or is about to be."""
+"""Faults of a script that wait for a deed of an agent: they happen when it is done, or right before."""
 
 from __future__ import annotations
 

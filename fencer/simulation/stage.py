@@ -198,7 +198,6 @@ class Stage:
                 clock.after(fault.at_s, partial(self._let_happen, fault))
         return due
 
-
     def _node_of(self, target: str) -> str | None:
         """Return the node that a fault hits; of a host, the first one there, if there is any."""
         guests = self.simulation.world.guests.values()

@@ -107,9 +107,7 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     world = covered(world, seed, EVERY_LAYER, needs_witness=kind.needs_witness)
     left_out = RETURNS if stays_down else frozenset[What]()
     left = (
-        one
-        for one in world.script
-        if one.what not in left_out or one.cue or one.target not in shape.nodes
+        one for one in world.script if one.what not in left_out or one.cue or one.target not in shape.nodes
     )
     world = replace(world, script=tuple(sorted(left, key=lambda fault: fault.at_s)))
     return replace(world, duration_s=_ends_s(world) + CALM_S)
