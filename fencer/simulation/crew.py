@@ -347,7 +347,7 @@ class Crew:
         watches = typed is None
         simulation, several = self._simulation, len(self._scenario.watchers) > 1
         knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
-        name, links, calls, admitted = machine.name, machine.links, watcher.calls, simulation.rules().admitted
+        name, links, calls, rules = machine.name, machine.links, watcher.calls, simulation.rules()
         holder, policy = machine.holder if watches else "", self._policy_of(machine)
         cluster, hypervisors = self._truth.ports(
             holder, machine.own, policy=policy, typed=typed, knows=watcher.knows
@@ -372,7 +372,10 @@ class Crew:
             machine.own if watches else Hands(machine.own, process),
             reporter,
             policy,
-            Rules(admitted={calls.get(name, name): rule for name, rule in admitted.items()}),
+            Rules(
+                {node: (calls.get(name, name), uuid) for node, (name, uuid) in rules.nodes.items()},
+                {calls.get(name, name): rule for name, rule in rules.admitted.items()},
+            ),
             {(calls.get(name, name), host): port for (name, host), port in simulation.witnesses.items()},
             self._disk if What.DISK_HANGS in {fault.what for fault in self._scenario.script} else None,
             self._leases_of(machine, process),

@@ -143,6 +143,17 @@ def held(chance: Random, world: Scenario) -> Scenario:
     People pause fencing exactly when they move, save and restart things. What is seen then has to count
     later, so it is drawn as well where an agent has to see what happens at its time.
     """
+    return _hold(chance, world)
+
+
+def held_again(chance: Random, world: Scenario) -> Scenario:
+    """Several things hold fencer back from the same node, one of them longer than the other."""
+    for _ in range(chance.choice((2, 2, 3))):
+        world = _hold(chance, world)
+    return world
+
+
+def _hold(chance: Random, world: Scenario) -> Scenario:
     from_s = max(5.0, began_s(world) + chance.uniform(-40.0, 90.0))
     until_s = from_s + chance.choice((3.0, 20.0, 90.0, 240.0)) * chance.uniform(0.5, 1.5)
     death = death_of(world)
@@ -160,7 +171,7 @@ def held(chance: Random, world: Scenario) -> Scenario:
         return and_then(world, *drawn)
     begins, ends = (int(max(0.0, at_s - FIRST_MINUTE_S) // 60) + 1 for at_s in (from_s, until_s))
     window = Window(f"00:{begins:02}", f"00:{max(begins, ends) + 1:02}", "UTC", why="drawn")
-    return replace(world, policy=replace(world.policy, maintenance=(window,)))
+    return replace(world, policy=replace(world.policy, maintenance=(*world.policy.maintenance, window)))
 
 
 def forced(chance: Random, world: Scenario) -> Scenario:
@@ -206,6 +217,7 @@ LAYERS = (
     Layer(skewed_clocks, 0.25),
     Layer(health_check, 0.25),
     Layer(held, 0.4),
+    Layer(held_again, 0.1),
     Layer(forced, 0.15),
     Layer(untainted, 0.06),
     Layer(cordoned_since, 0.15, blinds=True),

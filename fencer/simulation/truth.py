@@ -312,6 +312,7 @@ class Truth:
             self._cuts[guest.name] = guest.starts
         node, now_s = self._simulation.api.nodes.get(guest.node), self._simulation.clock.now_s()
         self._hold_against_hands_off(guest.node, "its guest is stopped", begun=False)
+        self._hold_against_quorum(guest)
         old = guest.revenant or not guest.cold
         if guest.node not in self._ours:
             self._hold_against_others(guest.node, "its guest is stopped", begun=False)
@@ -334,6 +335,17 @@ class Truth:
             self._breach(guest.node, "its guest is stopped, which runs and was heard lately")
         else:
             self._hold_against_policy(guest)
+
+    def _hold_against_quorum(self, guest: Guest) -> None:
+        """No control plane loses its majority by a power-off: members run, or did a moment ago (C8)."""
+        members = [name for name in self._simulation.shape.members if name in self._simulation.api.nodes]
+        if guest.node not in members:
+            return
+        others = [self._simulation.nodes[name].guest for name in members if name != guest.node]
+        lately_s = self._now_s - self._on_its_way_s
+        up = sum(self._off_since_s.get(one.name, math.inf) >= lately_s for one in others)
+        if up < len(members) // 2 + 1:
+            self._breach(guest.node, f"its guest is stopped, and {up} of {len(members)} members are left")
 
     def _hold_against_pause(self, guest: Guest) -> None:
         """A guest that is paused is stopped where the operator wants that, once it is for long enough.

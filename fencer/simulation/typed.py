@@ -35,11 +35,13 @@ def _sometimes(chance: Random, share: float, *options: str) -> str:
     return f" {chance.choice(options)}" if chance_of(chance, share) else ""
 
 
-def fence(chance: Random, _world: Scenario, node: str) -> str:
+def fence(chance: Random, world: Scenario, node: str) -> str:
     """Draw a fence: as it is, or with all that a person may add."""
     stops = _sometimes(chance, 0.25, "--stop-guest")
     over = _sometimes(chance, 0.15, "--over-brake drawn")
-    return f"fence {node} {_timeout(chance)}{stops}{over}"
+    named = _sometimes(chance, 0.2, f"--guest {node}", f"--guest {world.shape.endpoint_of(node)}/{node}")
+    wrong = _sometimes(chance, 0.03, f"--guest {chance.choice(world.shape.nodes)}")
+    return f"fence {node} {_timeout(chance)}{stops}{over}{wrong or named}"
 
 
 def confirmed_fence(chance: Random, _world: Scenario, node: str) -> str:
@@ -61,11 +63,14 @@ def drain(chance: Random, world: Scenario, node: str) -> str:
     return f"drain {node}{also} {_timeout(chance)}{_drains(chance)}"
 
 
-def shutdown(chance: Random, _world: Scenario, node: str) -> str:
-    """Draw a shutdown."""
+def shutdown(chance: Random, world: Scenario, node: str) -> str:
+    """Draw a shutdown of one node, or of several."""
+    others = [name for name in world.shape.nodes if name not in {node, *world.shape.spare}]
+    also = "".join(f" {name}" for name in chance.sample(others, chance.choice((0, 0, 0, 1, 2))))
+    at_once = _sometimes(chance, 0.5, "--parallel 2") if also else ""
     cut = _sometimes(chance, 0.3, "--stop-after 5", "--stop-after 15")
     who = _sometimes(chance, 0.3, "--drain none", "--drain guest")
-    return f"shutdown {node} {_timeout(chance)}{cut}{who or _drains(chance)}"
+    return f"shutdown {node}{also} {_timeout(chance)}{at_once}{cut}{who or _drains(chance)}"
 
 
 def _drains(chance: Random) -> str:

@@ -59,6 +59,7 @@ class Kind:
         comes_back: It is about what comes and goes: that is never left out, as `RETURNS` are of some worlds.
         elsewhere: It needs a second endpoint.
         abroad: It needs one that fencer does not know.
+        hosts: It needs so many hosts at the first endpoint.
     """
 
     draw: Draw
@@ -67,11 +68,12 @@ class Kind:
     comes_back: bool = False
     elsewhere: bool = False
     abroad: bool = False
+    hosts: int = 1
 
     def possible(self, shape: Shape) -> bool:
         """Whether a world of this shape has what it needs."""
         there = shape.foreign if self.abroad else (*shape.further, *shape.foreign)
-        return bool(there) or not (self.elsewhere or self.abroad)
+        return len(shape.hosts) >= self.hosts and (bool(there) or not (self.elsewhere or self.abroad))
 
 
 KINDS: tuple[Kind, ...] = (
@@ -84,6 +86,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(deceptions.forged, 10),
     Kind(deceptions.by_hand, 8),
     Kind(deceptions.many_die, 14),
+    Kind(deceptions.hosts_die, 12, hosts=2),
     Kind(blips, 40, comes_back=True),
     Kind(crash_loop, 16, comes_back=True),
 )

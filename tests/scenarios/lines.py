@@ -77,6 +77,12 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     yield f"endpoints {', '.join((shape.endpoint, *shape.further))}{foreign}{watched}{slow}{mute}"
     if shape.admitted is not None:
         yield f"power actions are admitted on the VMs of: {', '.join(shape.admitted) or 'no node'}"
+    if shape.grouped:
+        yield "power actions are admitted by a tag"
+    if shape.mapped:
+        yield f"the configuration names the VMs of: {', '.join(shape.mapped)}"
+    if shape.members:
+        yield f"control plane: {', '.join(shape.members)}"
     if shape.bystanders:
         yield f"VMs that are no node's: {', '.join(shape.bystanders)}"
     yield f"runs {'; '.join(map(_workload_words, scenario.workloads()))}"
