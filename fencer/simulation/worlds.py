@@ -19,7 +19,7 @@ from fencer.simulation.blips import blips, crash_loop
 from fencer.simulation.commands import paused_for_s
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
-from fencer.simulation.layers import LAYERS, SHAPES, chance_of, covered
+from fencer.simulation.layers import LAYERS, SHAPES, Layer, chance_of, covered
 from fencer.simulation.meddling import MEDDLED, MEDDLING
 from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
 from fencer.simulation.settings import SETTINGS, closes_s
@@ -36,6 +36,9 @@ ANSWERS_S = (None, None, 0.05, 0.3, 0.8)
 """How long every answer takes; None: hardly any time."""
 RETURNS = frozenset({What.START, What.RESUME, What.REBOOT, What.KUBELET_START, What.NIC_ON})
 """Left out of some worlds, of nodes: who fell stays down, and has to be fenced in the end."""
+AMID = 2
+"""So many things happen at least before and after a quiet hour."""
+HOUR_S = 3600.0
 CALM_S = 30.0
 """At least this long after the last fault nothing more happens."""
 FREED = frozenset(
@@ -116,12 +119,26 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     return replace(world, duration_s=_ends_s(world) + CALM_S)
 
 
+def quiet_hour(chance: Random, world: Scenario) -> Scenario:
+    """An hour passes quietly amid all that happens: what comes then comes so much later, all of it."""
+    times = sorted(fault.at_s for fault in world.script if not fault.cue)
+    if len(times) < AMID:
+        return world
+    amid_s = chance.choice(times[1:])
+    later = (
+        replace(fault, at_s=fault.at_s + HOUR_S) if not fault.cue and fault.at_s >= amid_s else fault
+        for fault in world.script
+    )
+    return replace(world, script=tuple(later))
+
+
 EVERY_LAYER = (
     *LAYERS,
     *AGENT_LAYERS,
     *MEDDLING,
     *SETTINGS,
     *TYPED,
+    Layer(quiet_hour, 0.006, blinds=True),
 )
 """What may come over a world, in this order."""
 
