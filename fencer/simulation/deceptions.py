@@ -148,7 +148,11 @@ def hosts_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s:
     back = [Fault(back_s + chance.uniform(0.0, 60.0), What.HOST_ON, host) for host in hosts]
     starts_s = max(fault.at_s for fault in back) + 1.0
     on_them = [name for name in shape.nodes if shape.host_of(name) in hosts and name not in shape.spare]
-    return [*dead, *back, *(Fault(starts_s + chance.uniform(0.0, 60.0), What.START, name) for name in on_them)]
+    return [
+        *dead,
+        *back,
+        *(Fault(starts_s + chance.uniform(0.0, 60.0), What.START, name) for name in on_them),
+    ]
 
 
 def gives_away_s(shape: Shape, renew_s: float = RENEW_S) -> float:
