@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 
 from fencer.simulation.faults import Cue, Fault, What
-from fencer.simulation.layers import Layer, and_then, began_s, chance_of
+from fencer.simulation.layers import Layer, and_then, began_s, chance_of, quiet_nodes
 from fencer.simulation.links import cut_for_ever
 from fencer.simulation.meddling import victim_of
 from fencer.simulation.scenario import Scenario, Watcher
@@ -35,7 +35,7 @@ STALL_STEPS: Mapping[Cue, tuple[int, ...]] = {
     Cue.BEFORE_CLEAR: (0, 1, 1, 2),
     Cue.BEFORE_LIFT: (0, 1),
 }
-"""After so many steps of its calls since that decision: before or after its last look, and up to the write."""
+"""After so many steps of its calls since that decision: before its last look, after it, before the write."""
 HELD_AGAIN = ((What.NODE_PAUSED,), (What.NODE_EXCLUDED,))
 """A person keeps fencer from its node."""
 MEANWHILE: Mapping[Cue, tuple[tuple[What, ...], ...]] = {
@@ -126,7 +126,7 @@ def stalled(chance: Random, world: Scenario) -> Scenario:
 
 def _led_to(chance: Random, world: Scenario, cue: Cue) -> tuple[Scenario, str]:
     """Return about which node a deed is: mostly one to which nothing else happens, and what leads to it."""
-    quiet = _quiet_nodes(world)
+    quiet = quiet_nodes(world)
     if not quiet or chance_of(chance, 0.15):
         return world, victim_of(chance, world)
     node, at_s = chance.choice(quiet), began_s(world) + chance.uniform(-20.0, 60.0)
@@ -135,16 +135,6 @@ def _led_to(chance: Random, world: Scenario, cue: Cue) -> tuple[Scenario, str]:
     if cue is Cue.BEFORE_LIFT:
         world = and_then(world, Fault(chance.uniform(5.0, 60.0), What.START, node, cue=Cue.TAINTED))
     return world, node
-
-
-def _quiet_nodes(world: Scenario) -> list[str]:
-    """Return the nodes that work, and to which nothing happens, nor to their hosts and endpoints."""
-    shape, hit = world.shape, {fault.target for fault in world.script}
-    return [
-        name
-        for name in shape.nodes
-        if name not in shape.spare and not {name, shape.host_of(name), shape.endpoint_of(name)} & hit
-    ]
 
 
 def all_down(chance: Random, world: Scenario) -> Scenario:

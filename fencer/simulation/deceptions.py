@@ -140,7 +140,7 @@ def many_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s: 
 
 
 def hosts_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
-    """Several hosts lose their power at almost the same time, with all that runs there: an outage of a room."""
+    """Several hosts lose their power at almost the same time, with all that runs there."""
     others = [host for host in shape.hosts if host != shape.host_of(victim)]
     hosts = [shape.host_of(victim), *chance.sample(others, chance.randint(1, len(others)))]
     dead = [Fault(began_s + chance.uniform(0.0, 20.0), What.HOST_OFF, host) for host in hosts]

@@ -80,6 +80,16 @@ def began_s(world: Scenario) -> float:
     return next((fault.at_s for fault in world.script if fault.death), 30.0)
 
 
+def quiet_nodes(world: Scenario) -> list[str]:
+    """Return the nodes that work, and to which nothing happens, nor to their hosts and endpoints.
+
+    Where there are none, only nothing happens to the nodes themselves.
+    """
+    shape, hit = world.shape, {fault.target for fault in world.script}
+    calm = [name for name in shape.nodes if name not in {*shape.spare, *hit}]
+    return [name for name in calm if not {shape.host_of(name), shape.endpoint_of(name)} & hit] or calm
+
+
 def chance_of(chance: Random, share: float) -> bool:
     """Say yes in so many of all cases."""
     return chance.random() < share
