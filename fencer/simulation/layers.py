@@ -43,20 +43,43 @@ class Layer:
     blinds: bool = False
 
 
-def covered(world: Scenario, seed: int, layers: Sequence[Layer], *, needs_witness: bool) -> Scenario:
+def covered(world: Scenario, seed: int, layers: Sequence[Layer], *, witnessed_s: float = 0.0) -> Scenario:
     """Return a world with what is drawn on top of it.
 
     Args:
         world: As it is so far.
         seed: Its own.
         layers: What may come over it, in this order.
-        needs_witness: An agent has to see what happens at its time, or it could not be known later.
+        witnessed_s: Until then an agent has to see what happens, or it could not be known later: what may
+            keep agents from that comes later.
     """
     for layer in layers:
         chance = Random(f"{seed} {layer.over.__name__}")  # noqa: S311 - chance that can be repeated is the point
-        if chance.random() < layer.share and not (layer.blinds and needs_witness):
-            world = layer.over(chance, world)
+        if chance.random() >= layer.share:
+            continue
+        over = layer.over(chance, world)
+        world = _later(world, over, witnessed_s) if layer.blinds and witnessed_s else over
     return world
+
+
+def _later(world: Scenario, over: Scenario, from_s: float) -> Scenario:
+    """Return a world with what comes over it, but later; where that is no matter of time, without it.
+
+    Args:
+        world: As it was.
+        over: The same, with something that has come over it.
+        from_s: Until then nothing of that may happen.
+    """
+    if replace(over, script=world.script) != world:
+        return world
+    new = [fault for fault in over.script if fault not in world.script]
+    first_s = min((fault.at_s for fault in new if not fault.cue), default=from_s)
+    return and_then(world, *after(new, from_s - first_s))
+
+
+def after(faults: Sequence[Fault], later_s: float) -> list[Fault]:
+    """Return what happens so much later; what waits for a cue goes on waiting."""
+    return [fault if fault.cue else replace(fault, at_s=fault.at_s + max(0.0, later_s)) for fault in faults]
 
 
 def and_then(world: Scenario, *faults: Fault) -> Scenario:

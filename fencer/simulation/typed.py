@@ -14,7 +14,7 @@ from typing import TypeAlias
 from fencer.core.maintenance import Window
 from fencer.simulation.deceptions import gives_away_s
 from fencer.simulation.faults import Cue, Fault, What
-from fencer.simulation.layers import Layer, and_then, began_s, chance_of, death_of, quiet_nodes
+from fencer.simulation.layers import Layer, after, and_then, began_s, chance_of, death_of, quiet_nodes
 from fencer.simulation.scenario import Scenario
 
 Line: TypeAlias = Callable[[Random, Scenario, str], str]
@@ -264,10 +264,18 @@ def lifted_in_time(chance: Random, world: Scenario) -> Scenario:
     return and_then(world, Fault(at_s, What.CRASH, node), back, lift)
 
 
+def trusted_in_time(chance: Random, world: Scenario) -> Scenario:
+    """The same in a calm world: whatever else happens there comes minutes later."""
+    later_s = REHEARSAL_S + gives_away_s(world.shape)
+    calm = replace(world, script=())
+    first = distrusted(chance, calm).script
+    return replace(world, script=(*first, *after(world.script, later_s))) if first else world
+
+
 def rehearsed(chance: Random, world: Scenario) -> Scenario:
     """A fire drill in a calm world: whatever happens there comes minutes later."""
-    later = (fault if fault.cue else replace(fault, at_s=fault.at_s + REHEARSAL_S) for fault in world.script)
-    world, node = replace(world, script=tuple(later)), chance.choice(_working(world))
+    later, node = after(world.script, REHEARSAL_S), chance.choice(_working(world))
+    world = replace(world, script=tuple(later))
     at_s = chance.uniform(BOUND_S, 2 * BOUND_S)
     return and_then(world, _typed(at_s, f"drill {node} --timeout 240 --even-without-room", node))
 
@@ -300,5 +308,6 @@ TYPED = (
     Layer(fenced_in_time, 0.08),
     Layer(lifted_in_time, 0.06),
     Layer(rehearsed, 0.04),
+    Layer(trusted_in_time, 0.04),
     Layer(broken_off, 0.4),
 )
