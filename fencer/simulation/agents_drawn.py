@@ -39,7 +39,7 @@ STALL_STEPS: Mapping[Cue, tuple[int, ...]] = {
 HELD_AGAIN = ((What.NODE_PAUSED,), (What.NODE_EXCLUDED,))
 """A person keeps fencer from its node."""
 MEANWHILE: Mapping[Cue, tuple[tuple[What, ...], ...]] = {
-    Cue.BEFORE_TAINT: ((What.REVERT,), (What.REVERT,), (What.START,), (What.DELETE_NODE,), *HELD_AGAIN),
+    Cue.BEFORE_TAINT: ((What.REVERT,), (What.REVERT,), (What.START,), *HELD_AGAIN),
     Cue.BEFORE_STOP: (
         *((What.RESUME,), (What.RESUME,), (What.RESUME, What.NIC_ON, What.KUBELET_START)),
         *((What.REBOOT,), (What.REVERT,), *HELD_AGAIN, ()),

@@ -227,6 +227,8 @@ class Crew:
         self._scenario, self._simulation, self._cue = scenario, simulation, cue
         self._truth, self._reporter, self._agent = truth, reporter, agent
         self._chances: dict[str, Random] = {}
+        self._stalls: dict[tuple[Cue | None, str], tuple[float, int]] = {}
+        """What is put off, and about which node → until when, and after how many steps they stand still."""
         self._trouble = ""
         self._lives = 0
         self._typed = 0
@@ -389,17 +391,23 @@ class Crew:
         )
 
     def _intends(self, name: str, process: Process, node: str, deed: Deed) -> None:
-        """Let happen what waits until an agent or a command is about to do something about a node."""
-        due = self._cue(BEFORE.get(type(deed)), node)
-        if not due:
-            return
-        for fault in due:
-            if fault.what is What.AGENT_STALLS:
-                process.stalls(partial(self._stall, name, fault.for_s), fault.steps)
-        process.step()
+        """Let happen what waits until an agent or a command is about to do something about a node.
 
-    def _stall(self, name: str, for_s: float) -> None:
-        tell = self._simulation.timeline.tell
+        Whichever is about to do the same meanwhile stands still, too: otherwise that would be done by then.
+        """
+        cue, now_s = BEFORE.get(type(deed)), self._simulation.clock.now_s()
+        for fault in self._cue(cue, node):
+            if fault.what is What.AGENT_STALLS:
+                self._stalls[cue, node] = now_s + fault.for_s, fault.steps
+        until_s, steps = self._stalls.get((cue, node), (now_s, 0))
+        if until_s > now_s:
+            process.stalls(partial(self._stall, name, until_s), steps)
+            process.step()
+
+    def _stall(self, name: str, until_s: float) -> None:
+        tell, for_s = self._simulation.timeline.tell, until_s - self._simulation.clock.now_s()
+        if for_s <= 0:
+            return
         tell("world", None, "agent-freezes", f"{name} stands still: its machine is suspended")
         self._simulation.clock.advance(for_s)
         tell("world", None, "agent-goes-on", f"{name} goes on where it stood, {for_s:.0f} s later")
