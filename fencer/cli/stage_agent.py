@@ -7,9 +7,11 @@ from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
+from fencer.core.model import Deed, Observation
 from fencer.core.policy import Mode
 from fencer.core.times import write_utc
 from fencer.errors import ClusterError
+from fencer.journal.rows import Journal
 from fencer.ports import Election, Reporter, Viewer
 from fencer.reporting.journal import JournalReporter
 from fencer.reporting.several import SeveralReporters
@@ -17,7 +19,7 @@ from fencer.runtime.answers import Answers
 from fencer.runtime.election import Campaigns
 from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.watch import sight
-from fencer.runtime.world import World
+from fencer.runtime.world import NoRecord, World
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.crew import Obeyed
 from fencer.simulation.stage import StagePorts
@@ -130,10 +132,34 @@ def world_of(ports: StagePorts, reporter: Reporter | None = None) -> World:
         utc=ports.wall or (lambda: write_utc(EPOCH + timedelta(seconds=ports.clock.now_s()))),
     )
     if ports.journal is None:
-        return world
-    now_s = ports.clock.now_s
-    keeps = JournalReporter(ports.journal, ports.asker, now_s, lambda: EPOCH + timedelta(seconds=now_s()))
+        return replace(world, recorder=_Announcing(ports))
+    keeps = _Keeping(ports.journal, ports)
     return replace(world, reporter=SeveralReporters(reporter, keeps), recorder=keeps)
+
+
+class _Announcing(NoRecord):
+    """A `Recorder` that keeps nothing, and announces to the stage what is about to be done."""
+
+    def __init__(self, ports: StagePorts) -> None:
+        self._announce = ports.intends
+
+    def intends(self, seen: Observation, action: Deed) -> None:
+        """See `fencer.ports.Recorder.intends`."""
+        self._announce(seen.node.name, action)
+
+
+class _Keeping(JournalReporter):
+    """The same, and it keeps a journal."""
+
+    def __init__(self, journal: Journal, ports: StagePorts) -> None:
+        now_s = ports.clock.now_s
+        super().__init__(journal, ports.asker, now_s, lambda: EPOCH + timedelta(seconds=now_s()))
+        self._announce = ports.intends
+
+    def intends(self, seen: Observation, action: Deed) -> None:
+        """See `fencer.ports.Recorder.intends`."""
+        super().intends(seen, action)
+        self._announce(seen.node.name, action)
 
 
 def _election(ports: StagePorts) -> Election | None:

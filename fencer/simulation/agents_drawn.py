@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from fencer.simulation.faults import Fault, What
-from fencer.simulation.layers import Layer, and_then, began_s, chance_of
+from fencer.simulation.faults import Cue, Fault, What
+from fencer.simulation.layers import Layer, and_then, began_s, chance_of, quiet_nodes
 from fencer.simulation.links import cut_for_ever
+from fencer.simulation.meddling import victim_of
 from fencer.simulation.scenario import Scenario, Watcher
 
 STEPS = 120
@@ -24,6 +25,42 @@ LASTS_S = (1.0, 8.0, 30.0, 100.0, 250.0)
 """For how long: less than a Lease, about as long as one, and much longer."""
 FLAPS = (1, 1, 1, 4, 8)
 """How often."""
+
+
+STALLS_S = (10.0, 40.0, 60.0, 60.0)
+"""So long an agent stands still between a decision and the deed, at most."""
+STALL_STEPS: Mapping[Cue, tuple[int, ...]] = {
+    Cue.BEFORE_TAINT: (0, 0, 1, 2),
+    Cue.BEFORE_STOP: (0, 2, 4, 5, 5),
+    Cue.BEFORE_CLEAR: (0, 1, 1, 2),
+    Cue.BEFORE_LIFT: (0, 1),
+}
+"""After so many steps of its calls since that decision: before its last look, after it, before the write."""
+HELD_AGAIN = ((What.NODE_PAUSED,), (What.NODE_EXCLUDED,))
+"""A person keeps fencer from its node."""
+MEANWHILE: Mapping[Cue, tuple[tuple[What, ...], ...]] = {
+    Cue.BEFORE_TAINT: ((What.REVERT,), (What.REVERT,), (What.START,), *HELD_AGAIN),
+    Cue.BEFORE_STOP: (
+        *((What.RESUME,), (What.RESUME,), (What.RESUME, What.NIC_ON, What.KUBELET_START)),
+        *((What.REBOOT,), (What.REVERT,), *HELD_AGAIN, ()),
+    ),
+    Cue.BEFORE_CLEAR: ((What.REVERT,), (What.REVERT,), (What.START,), (What.UNTAINT_BY_HAND,), *HELD_AGAIN),
+    Cue.BEFORE_LIFT: (
+        *((What.REVERT,), (What.CRASH,), (What.PAUSE,), (What.UNTAINT_BY_HAND, What.TAINT_BY_HAND)),
+        *(*HELD_AGAIN, *HELD_AGAIN),
+    ),
+}
+"""What happens then, by what was about to be done. Nothing: time passes, and a Lease ends."""
+ENDED = ((What.CRASH,), (What.POWER_OFF,), (What.NIC_OFF, What.CRASH), (What.NIC_OFF, What.CRASH))
+"""How a VM ends; without its network it is not heard once it is back, either."""
+LEADS_TO: Mapping[Cue, tuple[tuple[What, ...], ...]] = {
+    Cue.BEFORE_TAINT: ENDED,
+    Cue.BEFORE_STOP: ((What.PAUSE,), (What.PAUSE,), (What.PAUSE,), (What.NIC_OFF,)),
+    Cue.BEFORE_CLEAR: ENDED,
+    Cue.BEFORE_LIFT: ENDED[:2],
+}
+"""What leads to that deed."""
+HOLDS_END = {What.NODE_PAUSED: What.NODE_RESUMED, What.NODE_EXCLUDED: What.NODE_INCLUDED}
 
 
 def fates(chance: Random, world: Scenario) -> Scenario:
@@ -69,6 +106,35 @@ def vm_reverted(chance: Random, world: Scenario) -> Scenario:
     back = _fate(chance, world, what, name, chance.choice((1.0, 5.0, 30.0)))
     back = replace(back, at_s=kept_s + chance.choice((5.0, 40.0, 120.0, 300.0)) * chance.uniform(0.5, 1.5))
     return and_then(world, Fault(kept_s, What.AGENT_SNAPSHOT, name), back)
+
+
+def stalled(chance: Random, world: Scenario) -> Scenario:
+    """An agent stands still between a decision and the deed, and just then the world changes."""
+    cue = chance.choice(tuple(MEANWHILE))
+    world, node = _led_to(chance, world, cue)
+    whats, for_s = chance.choice(MEANWHILE[cue]), chance.choice(STALLS_S) * chance.uniform(0.6, 1.0)
+    if What.REVERT in whats:
+        world = and_then(world, Fault(chance.uniform(5.0, 20.0), What.SNAPSHOT, node))
+    at_s, ends_s = chance.uniform(0.1, 3.0), for_s + chance.uniform(5.0, 60.0)
+    return and_then(
+        world,
+        Fault(0.0, What.AGENT_STALLS, node, cue=cue, for_s=for_s, steps=chance.choice(STALL_STEPS[cue])),
+        *(Fault(at_s + number, what, node, cue=cue) for number, what in enumerate(whats)),
+        *(Fault(ends_s, HOLDS_END[what], node, cue=cue) for what in whats if what in HOLDS_END),
+    )
+
+
+def _led_to(chance: Random, world: Scenario, cue: Cue) -> tuple[Scenario, str]:
+    """Return about which node a deed is: mostly one to which nothing else happens, and what leads to it."""
+    quiet = quiet_nodes(world)
+    if not quiet or chance_of(chance, 0.15):
+        return world, victim_of(chance, world)
+    node, at_s = chance.choice(quiet), began_s(world) + chance.uniform(-20.0, 60.0)
+    led = enumerate(chance.choice(LEADS_TO[cue]))
+    world = and_then(world, *(Fault(at_s + number, what, node) for number, what in led))
+    if cue is Cue.BEFORE_LIFT:
+        world = and_then(world, Fault(chance.uniform(5.0, 60.0), What.START, node, cue=Cue.TAINTED))
+    return world, node
 
 
 def all_down(chance: Random, world: Scenario) -> Scenario:
@@ -175,6 +241,7 @@ def _with_watcher(world: Scenario, number: int, watcher: Watcher) -> Scenario:
 
 AGENT_LAYERS = (
     Layer(fates, 0.5, blinds=True),
+    Layer(stalled, 0.15, blinds=True),
     Layer(slow_disk, 0.1),
     Layer(other_names, 0.15),
     Layer(observing, 0.08),

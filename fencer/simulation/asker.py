@@ -40,11 +40,20 @@ class Process:
         self._clock = clock
         self._fates: list[tuple[int, Callable[[], None]]] = []
         """What is to befall it, one after the other: after so many further steps."""
-        self._stands = self._ended = False
+        self._stalls: list[tuple[int, Callable[[], None]]] = []
+        """The same, of which the steps of what is on its way do not count."""
+        self._stands = self._stalled = self._ended = False
 
     def meets(self, fate: Callable[[], None], steps: int = 0) -> None:
         """Have `fate` called after so many further steps."""
         self._fates.append((steps, fate))
+
+    def stalls(self, fate: Callable[[], None], steps: int) -> None:
+        """Have `fate` called after so many further steps, but never while a request is on its way.
+
+        What was sent cannot be called back: after that no guard can make good what happens meanwhile.
+        """
+        self._stalls.append((steps, fate))
 
     def end(self) -> None:
         """End every strand of it at its next step."""
@@ -61,23 +70,36 @@ class Process:
         if self._ended:
             raise Killed
 
-    def step(self) -> None:
+    def step(self, *, on_its_way: bool = False) -> None:
         """Go one step: right before or right after what a call brings about.
+
+        Args:
+            on_its_way: A request has been sent, and has not arrived yet.
 
         Raises:
             Killed: it ends here.
         """
+        if self._stalled and on_its_way and not self._ended:
+            return  # it arrives, whether or not its sender stands still
         while self._stands:
             self._clock.advance(STEP_S)
         if self._ended:
             raise Killed
-        if not self._fates:
+        if not on_its_way:
+            self._stalled = bool(self._stalls)
+            self._meet(self._stalls)
+            self._stalled = False
+        self._meet(self._fates)
+
+    def _meet(self, fates: list[tuple[int, Callable[[], None]]]) -> None:
+        """Meet the first of these, once it is due."""
+        if not fates:
             return
-        steps, fate = self._fates[0]
+        steps, fate = fates[0]
         if steps:
-            self._fates[0] = (steps - 1, fate)
+            fates[0] = (steps - 1, fate)
             return
-        del self._fates[0]
+        del fates[0]
         self._stands = True
         try:
             fate()
@@ -100,7 +122,7 @@ class Companion(Process):
         super().__init__(clock)
         self._process = process
 
-    def step(self) -> None:
+    def step(self, *, on_its_way: bool = False) -> None:  # noqa: ARG002 - no fate counts its steps
         """See `Process.follow`."""
         self._process.follow()
 

@@ -37,6 +37,10 @@ API_DELAY_S = 0.005
 LATER_S = 2.0
 """A kubelet that renewed its lease one period and so long ago lives."""
 
+TAG = "tag:fencer"
+"""VMs that have it may be powered, where a configuration says so."""
+CONTROL_PLANE = ("control-plane",)
+"""Roles of a control-plane node."""
 WARM_UP_S = 120.0
 """All pods of a sound world are Ready long before."""
 
@@ -59,6 +63,9 @@ class Shape:
         api_s: How long each call of the API takes at least: of a port, which is up to three requests.
         tells_cold: Endpoints tell whether a guest was booted or restored.
         admitted: Nodes on whose VMs the configuration admits power actions; None: on all VMs.
+        grouped: It admits them by a tag of these VMs, not by their UUIDs.
+        mapped: Nodes whose VMs the configuration names.
+        members: Control-plane nodes.
         bystanders: VMs that are no nodes', at the first endpoint.
         unrecorded: The API server has no record of who wrote what on the first Nodes (managedFields).
     """
@@ -77,6 +84,9 @@ class Shape:
     tells_cold: bool = True
     unrecorded: bool = False
     admitted: tuple[str, ...] | None = None
+    grouped: bool = False
+    mapped: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
     bystanders: tuple[str, ...] = ()
 
     def endpoint_of(self, node: str) -> str:
@@ -140,7 +150,9 @@ class Simulation:
         self.surveyor = SimulatedSurveyor(self.api, self.cluster)
         self.pauser = SimulatedPauser(self.api)
         self.hypervisors = {
-            endpoint: SimulatedHypervisor(endpoint, self.world, tells_cold=shape.tells_cold)
+            endpoint: SimulatedHypervisor(
+                endpoint, self.world, tells_cold=shape.tells_cold, groups_of=self._groups_of
+            )
             for endpoint in (shape.endpoint, *shape.further)
         }
         self.witnesses = {
@@ -223,12 +235,20 @@ class Simulation:
     def rules(self) -> Rules:
         """Admit power actions on every VM, or on those that the shape names."""
         uuids = frozenset(guest.uuid for guest in self.world.guests.values() if self.admits(guest))
-        return Rules(admitted=dict.fromkeys(self.hypervisors, Admission(uuids=uuids)))
+        admission = Admission(groups=frozenset({TAG})) if self.shape.grouped else Admission(uuids=uuids)
+        nodes = {
+            name: (self.shape.endpoint_of(name), self.world.guests[name].uuid) for name in self.shape.mapped
+        }
+        return Rules(nodes, dict.fromkeys(self.hypervisors, admission))
 
     def admits(self, guest: Guest) -> bool:
         """Whether power actions are admitted on a VM, or on a copy of it."""
         names = self.shape.admitted
         return names is None or guest.uuid in {self.world.guests[name].uuid for name in names}
+
+    def _groups_of(self, guest: Guest) -> frozenset[str]:
+        """Return the tags of a VM."""
+        return frozenset({TAG}) if self.admits(guest) else frozenset()
 
     def warm_up(self) -> None:
         """Run until every pod is Ready; the story begins there.
@@ -305,6 +325,7 @@ class Simulation:
         guest = self.world.add_guest(name, endpoint=self.shape.endpoint_of(name), host=host)
         node = ApiNode(name, self.api.new_uid(), guest.uuid, guest.boot_id)
         node.unschedulable, node.recorded = name in self.shape.spare, not self.shape.unrecorded
+        node.roles = CONTROL_PLANE if name in self.shape.members else ()
         self.api.add_node(node)
         self._add_machine(guest)
 

@@ -6,7 +6,7 @@ This room knows no agent: the caller passes a function that builds one from `Sta
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from fencer.core.election import Holder
 from fencer.core.identity import Rules
+from fencer.core.model import Deed
 from fencer.core.policy import Mode, Policy
 from fencer.errors import ClusterError
 from fencer.journal.rows import Journal
@@ -37,8 +38,9 @@ from fencer.simulation.around import Around, Call
 from fencer.simulation.asker import Companion, InlineAsker, Killed, Process
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.commands import Hands, Typed
+from fencer.simulation.cues import BEFORE
 from fencer.simulation.disk import ReadState, SimulatedDisk, SimulatedState
-from fencer.simulation.faults import Fault, What
+from fencer.simulation.faults import Cue, Fault, What
 from fencer.simulation.links import WRITES, Links
 from fencer.simulation.own_clock import OwnClock
 from fencer.simulation.renamed import Renamed
@@ -78,6 +80,7 @@ class StagePorts:
         beside: What goes on beside its passes; None: it takes one command, and ends.
         state: Keeps what it has seen over its restarts; a command reads it. None: there is no disk.
         wall: Its machine's clock, RFC 3339; None: as `clock`, which is the world's then.
+        intends: Called with a node's name right before something is done about it; it may take its time.
     """
 
     cluster: Cluster
@@ -96,6 +99,7 @@ class StagePorts:
     beside: Beside | None = None
     state: StateStore | None = None
     wall: Callable[[], str] | None = None
+    intends: Callable[[str, Deed], None] = lambda _node, _deed: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +212,7 @@ class Crew:
         truth: Which sees all that they do to the cluster.
         reporter: What they say.
         agent: Builds one.
+        cue: Lets happen what waits for a cue about a node, and returns all of that.
     """
 
     def __init__(
@@ -217,10 +222,13 @@ class Crew:
         truth: Truth,
         reporter: StageReporter,
         agent: AgentFactory,
+        cue: Callable[[Cue | None, str], Sequence[Fault]],
     ) -> None:
-        self._scenario, self._simulation = scenario, simulation
+        self._scenario, self._simulation, self._cue = scenario, simulation, cue
         self._truth, self._reporter, self._agent = truth, reporter, agent
         self._chances: dict[str, Random] = {}
+        self._stalls: dict[tuple[Cue | None, str], tuple[float, int]] = {}
+        """What is put off, and about which node → until when, and after how many steps they stand still."""
         self._trouble = ""
         self._lives = 0
         self._typed = 0
@@ -341,7 +349,7 @@ class Crew:
         watches = typed is None
         simulation, several = self._simulation, len(self._scenario.watchers) > 1
         knows = watcher.knows if watcher.knows is not None else tuple(simulation.hypervisors)
-        name, links, calls, admitted = machine.name, machine.links, watcher.calls, simulation.rules().admitted
+        name, links, calls, rules = machine.name, machine.links, watcher.calls, simulation.rules()
         holder, policy = machine.holder if watches else "", self._policy_of(machine)
         cluster, hypervisors = self._truth.ports(
             holder, machine.own, policy=policy, typed=typed, knows=watcher.knows
@@ -366,7 +374,10 @@ class Crew:
             machine.own if watches else Hands(machine.own, process),
             reporter,
             policy,
-            Rules(admitted={calls.get(name, name): rule for name, rule in admitted.items()}),
+            Rules(
+                {node: (calls.get(name, name), uuid) for node, (name, uuid) in rules.nodes.items()},
+                {calls.get(name, name): rule for name, rule in rules.admitted.items()},
+            ),
             {(calls.get(name, name), host): port for (name, host), port in simulation.witnesses.items()},
             self._disk if What.DISK_HANGS in {fault.what for fault in self._scenario.script} else None,
             self._leases_of(machine, process),
@@ -376,7 +387,30 @@ class Crew:
             self._beside(machine, process) if watches else None,
             machine.state,
             machine.own.wall_utc,
+            partial(self._intends, name, process),
         )
+
+    def _intends(self, name: str, process: Process, node: str, deed: Deed) -> None:
+        """Let happen what waits until an agent or a command is about to do something about a node.
+
+        Whichever is about to do the same meanwhile stands still, too: otherwise that would be done by then.
+        """
+        cue, now_s = BEFORE.get(type(deed)), self._simulation.clock.now_s()
+        for fault in self._cue(cue, node):
+            if fault.what is What.AGENT_STALLS:
+                self._stalls[cue, node] = now_s + fault.for_s, fault.steps
+        until_s, steps = self._stalls.get((cue, node), (now_s, 0))
+        if until_s > now_s:
+            process.stalls(partial(self._stall, name, until_s), steps)
+            process.step()
+
+    def _stall(self, name: str, until_s: float) -> None:
+        tell, for_s = self._simulation.timeline.tell, until_s - self._simulation.clock.now_s()
+        if for_s <= 0:
+            return
+        tell("world", None, "agent-freezes", f"{name} stands still: its machine is suspended")
+        self._simulation.clock.advance(for_s)
+        tell("world", None, "agent-goes-on", f"{name} goes on where it stood, {for_s:.0f} s later")
 
     def _ports_by_hand(self, name: str, typed: Typed, process: Process) -> StagePorts:
         """Return what a command works through. It is typed where the first agent runs, if there is one."""
@@ -457,7 +491,7 @@ def _far_away(cluster: object, simulation: Simulation, process: Process, chance:
 
     def through(name: str, call: Call) -> Call:
         def send(*args: object, **options: object) -> object:
-            process.step()
+            process.step(on_its_way=True)
             simulation.clock.advance(chance.uniform(0.0, ON_THE_WAY_S))
             return call(*args, **options)
 

@@ -163,6 +163,22 @@ def many_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s: 
     return [*deaths, *back]
 
 
+def hosts_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:
+    """Several hosts lose their power at almost the same time, with all that runs there."""
+    others = [host for host in shape.hosts if host != shape.host_of(victim)]
+    hosts = [shape.host_of(victim), *chance.sample(others, chance.randint(1, len(others)))]
+    dead = [Fault(began_s + chance.uniform(0.0, 20.0), What.HOST_OFF, host) for host in hosts]
+    dead[0] = replace(dead[0], at_s=began_s, death=True)
+    back = [Fault(back_s + chance.uniform(0.0, 60.0), What.HOST_ON, host) for host in hosts]
+    starts_s = max(fault.at_s for fault in back) + 1.0
+    on_them = [name for name in shape.nodes if shape.host_of(name) in hosts and name not in shape.spare]
+    return [
+        *dead,
+        *back,
+        *(Fault(starts_s + chance.uniform(0.0, 60.0), What.START, name) for name in on_them),
+    ]
+
+
 def gives_away_s(shape: Shape, renew_s: float = RENEW_S) -> float:
     """Return how long a kubelet has to be heard until each agent has looked thrice, however slow it is.
 

@@ -183,6 +183,8 @@ class What(StrEnum):
     """… and it is reverted to that: its monotonic clock goes on from there; NTP corrects the wall clock."""
     AGENT_RESTORED = "agent_restored"
     """Only its disk is put back, as it was at the snapshot, and a fresh process begins."""
+    AGENT_STALLS = "agent_stalls"
+    """The agent that is about to do something about the node of its target stands still, before it does."""
     # the way of one agent to an endpoint, or to the API server (target: which agent)
     LINK_CUT = "link_cut"
     LINK_HANGS = "link_hangs"
@@ -212,6 +214,7 @@ OF_LINKS = frozenset(
 OF_AGENTS = OF_LINKS | {
     *(What.AGENT_FROZEN, What.AGENT_KILLED, What.AGENT_ARMED, What.DISK_HANGS, What.AGENT_RESTARTED),
     *(What.AGENT_RELOADED, What.AGENT_PAUSED, What.AGENT_SNAPSHOT, What.AGENT_REVERTED, What.AGENT_RESTORED),
+    What.AGENT_STALLS,
 }
 """What happens to agents, of which the rest of the world knows nothing: see `fencer.simulation.crew`."""
 
@@ -237,6 +240,14 @@ class Cue(StrEnum):
 
     TAINTED = "tainted"
     """The out-of-service taint is put on the node of its target."""
+    BEFORE_TAINT = "before_taint"
+    """An agent or a command has decided to taint that node, and has asked and written nothing since …"""
+    BEFORE_STOP = "before_stop"
+    """… to cut the power of its VM, or to throw its saved memory away …"""
+    BEFORE_CLEAR = "before_clear"
+    """… to delete its pods or attachments …"""
+    BEFORE_LIFT = "before_lift"
+    """… or to lift its fence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,10 +66,19 @@ class SimulatedHypervisor:
         endpoint: Its name.
         world: The truth.
         tells_cold: It tells whether a guest was booted or restored; not every real one can, of every guest.
+        groups_of: The groups of a guest, see `Evidence.groups`.
     """
 
-    def __init__(self, endpoint: str, world: Datacenter, *, tells_cold: bool = True) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        world: Datacenter,
+        *,
+        tells_cold: bool = True,
+        groups_of: Callable[[Guest], frozenset[str]] = lambda _guest: frozenset(),
+    ) -> None:
         self.trouble = Trouble()
+        self._groups_of = groups_of
         self._tells_cold = tells_cold
         self._endpoint = endpoint
         self._world = world
@@ -267,6 +276,7 @@ class SimulatedHypervisor:
             witness=f"simulation:{self._endpoint}",
             away=told.away,
             filed=told.filed,
+            groups=self._groups_of(guest),
         )
 
     def _told(self, guest: Guest) -> Passage:

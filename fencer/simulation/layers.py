@@ -43,20 +43,43 @@ class Layer:
     blinds: bool = False
 
 
-def covered(world: Scenario, seed: int, layers: Sequence[Layer], *, needs_witness: bool) -> Scenario:
+def covered(world: Scenario, seed: int, layers: Sequence[Layer], *, witnessed_s: float = 0.0) -> Scenario:
     """Return a world with what is drawn on top of it.
 
     Args:
         world: As it is so far.
         seed: Its own.
         layers: What may come over it, in this order.
-        needs_witness: An agent has to see what happens at its time, or it could not be known later.
+        witnessed_s: Until then an agent has to see what happens, or it could not be known later: what may
+            keep agents from that comes later.
     """
     for layer in layers:
         chance = Random(f"{seed} {layer.over.__name__}")  # noqa: S311 - chance that can be repeated is the point
-        if chance.random() < layer.share and not (layer.blinds and needs_witness):
-            world = layer.over(chance, world)
+        if chance.random() >= layer.share:
+            continue
+        over = layer.over(chance, world)
+        world = _later(world, over, witnessed_s) if layer.blinds and witnessed_s else over
     return world
+
+
+def _later(world: Scenario, over: Scenario, from_s: float) -> Scenario:
+    """Return a world with what comes over it, but later; where that is no matter of time, without it.
+
+    Args:
+        world: As it was.
+        over: The same, with something that has come over it.
+        from_s: Until then nothing of that may happen.
+    """
+    if replace(over, script=world.script) != world:
+        return world
+    new = [fault for fault in over.script if fault not in world.script]
+    first_s = min((fault.at_s for fault in new if not fault.cue), default=from_s)
+    return and_then(world, *after(new, from_s - first_s))
+
+
+def after(faults: Sequence[Fault], later_s: float) -> list[Fault]:
+    """Return what happens so much later; what waits for a cue goes on waiting."""
+    return [fault if fault.cue else replace(fault, at_s=fault.at_s + max(0.0, later_s)) for fault in faults]
 
 
 def and_then(world: Scenario, *faults: Fault) -> Scenario:
@@ -78,6 +101,16 @@ def death_of(world: Scenario) -> Fault | None:
 def began_s(world: Scenario) -> float:
     """Return when an incident begins, in seconds of the story."""
     return next((fault.at_s for fault in world.script if fault.death), 30.0)
+
+
+def quiet_nodes(world: Scenario) -> list[str]:
+    """Return the nodes that work, and to which nothing happens, nor to their hosts and endpoints.
+
+    Where there are none, only nothing happens to the nodes themselves.
+    """
+    shape, hit = world.shape, {fault.target for fault in world.script}
+    calm = [name for name in shape.nodes if name not in {*shape.spare, *hit}]
+    return [name for name in calm if not {shape.host_of(name), shape.endpoint_of(name)} & hit] or calm
 
 
 def chance_of(chance: Random, share: float) -> bool:
@@ -143,6 +176,17 @@ def held(chance: Random, world: Scenario) -> Scenario:
     People pause fencing exactly when they move, save and restart things. What is seen then has to count
     later, so it is drawn as well where an agent has to see what happens at its time.
     """
+    return _hold(chance, world)
+
+
+def held_again(chance: Random, world: Scenario) -> Scenario:
+    """Several things hold fencer back from the same node, one of them longer than the other."""
+    for _ in range(chance.choice((2, 2, 3))):
+        world = _hold(chance, world)
+    return world
+
+
+def _hold(chance: Random, world: Scenario) -> Scenario:
     from_s = max(5.0, began_s(world) + chance.uniform(-40.0, 90.0))
     until_s = from_s + chance.choice((3.0, 20.0, 90.0, 240.0)) * chance.uniform(0.5, 1.5)
     death = death_of(world)
@@ -160,7 +204,7 @@ def held(chance: Random, world: Scenario) -> Scenario:
         return and_then(world, *drawn)
     begins, ends = (int(max(0.0, at_s - FIRST_MINUTE_S) // 60) + 1 for at_s in (from_s, until_s))
     window = Window(f"00:{begins:02}", f"00:{max(begins, ends) + 1:02}", "UTC", why="drawn")
-    return replace(world, policy=replace(world.policy, maintenance=(window,)))
+    return replace(world, policy=replace(world.policy, maintenance=(*world.policy.maintenance, window)))
 
 
 def forced(chance: Random, world: Scenario) -> Scenario:
@@ -206,6 +250,7 @@ LAYERS = (
     Layer(skewed_clocks, 0.25),
     Layer(health_check, 0.25),
     Layer(held, 0.4),
+    Layer(held_again, 0.1),
     Layer(forced, 0.15),
     Layer(untainted, 0.06),
     Layer(cordoned_since, 0.15, blinds=True),

@@ -141,6 +141,8 @@ def lying_joiner(chance: Random, world: Scenario) -> Scenario:
     """A machine joins that reports the UUID of a node's VM, or none; it may fall silent, or take a name."""
     victim = chance.choice((victim_of(chance, world), chance.choice(world.shape.nodes)))
     what = chance.choice((*JOINS, What.JOIN_UNDER_NAME))
+    if world.shape.bystanders and chance_of(chance, 0.5):  # a VM that is no node's
+        victim, what = world.shape.bystanders[0], chance.choice(JOINS[:2])
     at_s = max(WELL_S, began_s(world) + chance.uniform(-30.0, 120.0))
     then_s = at_s + chance.uniform(5.0, 120.0)
     deleted = (Fault(at_s - chance.uniform(0.5, 20.0), What.DELETE_NODE, victim),)
@@ -154,6 +156,11 @@ def finalized(chance: Random, world: Scenario) -> Scenario:
     """Pods with a volume have a finalizer, which is released late, or never."""
     release_s = chance.choice((None, 2.0, 60.0, 240.0))
     return and_runs(world, lambda: StatefulSet("held", 3, finalizer="example.com/held", release_s=release_s))
+
+
+def impatient(_chance: Random, world: Scenario) -> Scenario:
+    """Pods with a volume say that they need no time to end: terminationGracePeriodSeconds 0."""
+    return and_runs(world, lambda: StatefulSet("hasty", 3, grace_s=0.0))
 
 
 def many_pods(_chance: Random, world: Scenario) -> Scenario:
@@ -220,7 +227,30 @@ def taints_nodes(chance: Random, world: Scenario) -> Scenario:
     return and_then(world, Fault(at_s + chance.uniform(0.5, 150.0), untaint, node))
 
 
-MEDDLED = (Layer(few_admitted, 0.2),)
+def control_planes(chance: Random, world: Scenario) -> Scenario:
+    """The control plane runs on nodes that are VMs, too: one of them, or three, and pods beside it."""
+    working = [name for name in world.shape.nodes if name not in world.shape.spare]
+    return replace(world, shape=replace(world.shape, members=tuple(working[: chance.choice((1, 2, 3, 3))])))
+
+
+def mapped_nodes(chance: Random, world: Scenario) -> Scenario:
+    """The configuration names the VMs of some nodes, or of all."""
+    nodes = world.shape.nodes
+    mapped = tuple(chance.sample(nodes, chance.choice((1, len(nodes) // 2, len(nodes), len(nodes)))))
+    return replace(world, shape=replace(world.shape, mapped=mapped))
+
+
+def grouped_power(_chance: Random, world: Scenario) -> Scenario:
+    """Power actions are admitted by a tag."""
+    return replace(world, shape=replace(world.shape, grouped=True))
+
+
+MEDDLED = (
+    Layer(few_admitted, 0.2),
+    Layer(control_planes, 0.2),
+    Layer(mapped_nodes, 0.12),
+    Layer(grouped_power, 0.15),
+)
 """What the cluster and its configuration are like."""
 
 MEDDLING = (
@@ -230,6 +260,7 @@ MEDDLING = (
     Layer(unwatched, 0.5),
     Layer(lying_joiner, 0.1),
     Layer(finalized, 0.08),
+    Layer(impatient, 0.06),
     Layer(many_pods, 0.02),
     Layer(budgeted, 0.15),
     Layer(pods_by_hand, 0.1),

@@ -5,7 +5,8 @@ This room knows no agent: the caller passes a function that builds one from `Sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+import math
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 
 from fencer.core.model import Reason
@@ -13,7 +14,8 @@ from fencer.core.text import count
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.commands import Typed
 from fencer.simulation.crew import AgentFactory, Crew, StagePorts, Ticker
-from fencer.simulation.faults import OF_AGENTS, OF_COMMANDS, Fault, What, apply
+from fencer.simulation.cues import Cues
+from fencer.simulation.faults import OF_AGENTS, OF_COMMANDS, Cue, Fault, What, apply
 from fencer.simulation.objects import ApiBudget, ApiNode, ApiObject
 from fencer.simulation.reporter import StageReporter
 from fencer.simulation.requests import NodeHealthChecks
@@ -27,6 +29,8 @@ from fencer.simulation.workloads import NAMESPACE
 
 __all__ = ["AgentFactory", "IncidentSummary", "Stage", "StagePorts", "Summary", "Ticker", "play"]
 
+CALM_S = 30.0
+"""At least this long after what has waited for a cue nothing more happens."""
 TOLD_AT_ONCE_S = 10.0
 """How much of a story is played before it is shown."""
 
@@ -68,18 +72,20 @@ class Stage:
         for restarts in scenario.restarts:
             Restarter(self.simulation.world, restarts)
         self._seed = seed
+        script = scenario.script_for(alone=self.alone)
+        self._cues, self._cued_s = Cues(script), -math.inf
         for hypervisor in self.simulation.hypervisors.values():
             hypervisor.subscribe(self.simulation.clock.wake)
         self._crew = (
-            Crew(scenario, self.simulation, self.truth, self.reporter, agent) if agent is not None else None
+            Crew(scenario, self.simulation, self.truth, self.reporter, agent, self._cue)
+            if agent is not None
+            else None
         )
         began_s = self.simulation.timeline.began_s
-        script = scenario.script_for(alone=self.alone)
         for fault in script:
             if fault.cue is None:
                 self.simulation.clock.at(began_s + fault.at_s, partial(self._let_happen, fault))
-        self._waiting = [fault for fault in script if fault.cue is not None]
-        self.simulation.api.watchers.append(self._hear_cue)
+        self.simulation.api.watchers.append(self._hear_taint)
 
     def play(
         self, over: Callable[[], bool] = lambda: True, bound_s: float = 0.0
@@ -90,12 +96,12 @@ class Stage:
             over: Whether all is as it should be in the end; until then it goes on.
             bound_s: But no longer than so many seconds.
         """
-        simulation, scenario = self.simulation, self.scenario
-        end_s = simulation.timeline.began_s + (scenario.alone_s if self.alone else scenario.duration_s)
-        last_s = end_s + bound_s
+        simulation = self.simulation
         try:
-            while (now_s := simulation.clock.now_s()) < end_s or (now_s < last_s and not over()):
-                until_s = end_s if now_s < end_s else last_s
+            while (now_s := simulation.clock.now_s()) < (end_s := self._ends_s) or (
+                now_s < end_s + bound_s and not over()
+            ):
+                until_s = end_s if now_s < end_s else end_s + bound_s
                 simulation.clock.advance(min(TOLD_AT_ONCE_S, until_s - now_s))
                 yield from simulation.timeline.take()
             self._tell_leftovers()
@@ -170,14 +176,27 @@ class Stage:
             typist = self._crew.typist
             (typist.type if fault.what is What.TYPED else typist.break_off)(fault)
 
-    def _hear_cue(self, obj: ApiObject) -> None:
-        """Let happen what waits for this: all cues so far are about a taint."""
-        if not self._waiting or not isinstance(obj, ApiNode) or not obj.out_of_service:
-            return
-        due = [fault for fault in self._waiting if self._node_of(fault.target) == obj.name]
-        self._waiting = [fault for fault in self._waiting if fault not in due]
+    @property
+    def _ends_s(self) -> float:
+        """When the story is over: calm for a while after what has waited for a cue, too."""
+        duration_s = self.scenario.alone_s if self.alone else self.scenario.duration_s
+        return max(self.simulation.timeline.began_s + duration_s, self._cued_s + CALM_S)
+
+    def _hear_taint(self, obj: ApiObject) -> None:
+        if isinstance(obj, ApiNode) and obj.out_of_service:
+            self._cue(Cue.TAINTED, obj.name)
+
+    def _cue(self, cue: Cue | None, node: str) -> Sequence[Fault]:
+        """Let happen what waits for this, and return it; once the story is calm, nothing does any more."""
+        clock = self.simulation.clock
+        if clock.now_s() > self._ends_s - CALM_S:  # or the end would never come
+            return ()
+        due = self._cues.due(cue, lambda target: self._node_of(target) == node)
         for fault in due:
-            self.simulation.clock.after(fault.at_s, partial(self._let_happen, fault))
+            self._cued_s = max(self._cued_s, clock.now_s() + fault.at_s + fault.for_s)
+            if fault.what is not What.AGENT_STALLS:  # that is for the agent
+                clock.after(fault.at_s, partial(self._let_happen, fault))
+        return due
 
     def _node_of(self, target: str) -> str | None:
         """Return the node that a fault hits; of a host, the first one there, if there is any."""

@@ -157,6 +157,8 @@ class Truth:
         """Guest → when its memory came to be, or came back."""
         self._off_since_s: dict[str, float] = {}
         """Guest → since when it is off."""
+        self._taken_off_s: dict[str, float] = {}
+        """Node → when a person, or another controller, took its taint off."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
         self.boots, self._lifts = Boots(simulation), Lifts(simulation)
@@ -270,7 +272,8 @@ class Truth:
             self._hold_against_hands_off(found.node, f"{pod} is cleared", begun=True)
             self._hold_against_others(found.node, f"{pod} is cleared", begun=True)
             self._given_away(found.node, f"{pod} is cleared")
-            if found.node not in self._ours:
+            taken_off_s = self._now_s - self._taken_off_s.get(found.node, -math.inf)
+            if found.node not in self._ours and taken_off_s > self._on_its_way_s:
                 self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
 
     @property
@@ -316,6 +319,7 @@ class Truth:
             self._cuts[guest.name] = _Cut(guest.starts, self._actor)
         node, now_s = self._simulation.api.nodes.get(guest.node), self._simulation.clock.now_s()
         self._hold_against_hands_off(guest.node, "its guest is stopped", begun=False)
+        self._hold_against_quorum(guest)
         old = guest.revenant or not guest.cold
         if guest.node not in self._ours:
             self._hold_against_others(guest.node, "its guest is stopped", begun=False)
@@ -338,6 +342,17 @@ class Truth:
             self._breach_late(guest.node, "its guest is stopped, which runs and was heard lately")
         else:
             self._hold_against_policy(guest)
+
+    def _hold_against_quorum(self, guest: Guest) -> None:
+        """No control plane loses its majority by a power-off: members run, or did a moment ago (C8)."""
+        members = [name for name in self._simulation.shape.members if name in self._simulation.api.nodes]
+        if guest.node not in members:
+            return
+        others = [self._simulation.nodes[name].guest for name in members if name != guest.node]
+        lately_s = self._now_s - self._on_its_way_s
+        up = sum(self._off_since_s.get(one.name, math.inf) >= lately_s for one in others)
+        if up < len(members) // 2 + 1:
+            self._breach(guest.node, f"its guest is stopped, and {up} of {len(members)} members are left")
 
     def _hold_against_pause(self, guest: Guest) -> None:
         """A guest that is paused is stopped where the operator wants that, once it is for long enough.
@@ -368,6 +383,7 @@ class Truth:
                 self._judge(obj.name, was, now)
             elif was.tainted and not now.tainted:
                 self._ours.pop(obj.name, None)
+                self._taken_off_s[obj.name] = self._now_s
         elif isinstance(obj, ApiAttachment) and self._acting:
             left = (obj.volume, obj.node) not in self._simulation.api.attachments
             if left and obj.node in self._simulation.api.nodes:

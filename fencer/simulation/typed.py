@@ -7,12 +7,14 @@ as it is by then.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 from typing import TypeAlias
 
+from fencer.core.maintenance import Window
 from fencer.simulation.deceptions import gives_away_s
-from fencer.simulation.faults import Fault, What
-from fencer.simulation.layers import Layer, and_then, began_s, chance_of, death_of
+from fencer.simulation.faults import Cue, Fault, What
+from fencer.simulation.layers import Layer, after, and_then, began_s, chance_of, death_of, quiet_nodes
 from fencer.simulation.scenario import Scenario
 
 Line: TypeAlias = Callable[[Random, Scenario, str], str]
@@ -23,6 +25,8 @@ TWO = 2
 """An endpoint is distrusted once it was wrong about so many VMs."""
 BOUND_S = 20.0
 """So long after a story has begun an agent has mostly seen who is who."""
+REHEARSAL_S = 300.0
+"""A fire drill in a sound world is over by then."""
 BROKEN_OFF = (0.3, 2.0, 5.0, 12.0, 30.0, 70.0, 150.0)
 """So many seconds after it was typed a command is broken off."""
 
@@ -35,11 +39,13 @@ def _sometimes(chance: Random, share: float, *options: str) -> str:
     return f" {chance.choice(options)}" if chance_of(chance, share) else ""
 
 
-def fence(chance: Random, _world: Scenario, node: str) -> str:
+def fence(chance: Random, world: Scenario, node: str) -> str:
     """Draw a fence: as it is, or with all that a person may add."""
     stops = _sometimes(chance, 0.25, "--stop-guest")
     over = _sometimes(chance, 0.15, "--over-brake drawn")
-    return f"fence {node} {_timeout(chance)}{stops}{over}"
+    named = _sometimes(chance, 0.2, f"--guest {node}", f"--guest {world.shape.endpoint_of(node)}/{node}")
+    wrong = _sometimes(chance, 0.03, f"--guest {chance.choice(world.shape.nodes)}")
+    return f"fence {node} {_timeout(chance)}{stops}{over}{wrong or named}"
 
 
 def confirmed_fence(chance: Random, _world: Scenario, node: str) -> str:
@@ -61,11 +67,14 @@ def drain(chance: Random, world: Scenario, node: str) -> str:
     return f"drain {node}{also} {_timeout(chance)}{_drains(chance)}"
 
 
-def shutdown(chance: Random, _world: Scenario, node: str) -> str:
-    """Draw a shutdown."""
+def shutdown(chance: Random, world: Scenario, node: str) -> str:
+    """Draw a shutdown of one node, or of several."""
+    others = [name for name in world.shape.nodes if name not in {node, *world.shape.spare}]
+    also = "".join(f" {name}" for name in chance.sample(others, chance.choice((0, 0, 0, 1, 2))))
+    at_once = _sometimes(chance, 0.5, "--parallel 2") if also else ""
     cut = _sometimes(chance, 0.3, "--stop-after 5", "--stop-after 15")
     who = _sometimes(chance, 0.3, "--drain none", "--drain guest")
-    return f"shutdown {node} {_timeout(chance)}{cut}{who or _drains(chance)}"
+    return f"shutdown {node}{also} {_timeout(chance)}{at_once}{cut}{who or _drains(chance)}"
 
 
 def _drains(chance: Random) -> str:
@@ -222,6 +231,55 @@ def distrusted(chance: Random, world: Scenario) -> Scenario:
     return and_then(world, *lies, *deaths, Fault(ends_s, What.TRUTHFUL, endpoint), trusts)
 
 
+# --- where a command has a chance
+
+
+def fenced_in_time(chance: Random, world: Scenario) -> Scenario:
+    """A person fences a node whose VM has ended, and to which nothing else happens: sooner than an agent.
+
+    Sometimes a maintenance window keeps agents from it.
+    """
+    quiet = quiet_nodes(world)
+    if not quiet:
+        return world
+    node, at_s = chance.choice(quiet), began_s(world) + chance.uniform(-20.0, 100.0)
+    if chance_of(chance, 0.4):
+        window = Window("00:00", "00:15", "UTC", nodes=(node,), why="drawn")
+        world = replace(world, policy=replace(world.policy, maintenance=(*world.policy.maintenance, window)))
+    fence_s = at_s + chance.choice((10.0, 25.0, 60.0)) * chance.uniform(0.7, 1.3)
+    end = Fault(at_s, chance.choice((What.CRASH, What.POWER_OFF)), node)
+    return and_then(world, end, _typed(fence_s, f"fence {node} --timeout 240", node))
+
+
+def lifted_in_time(chance: Random, world: Scenario) -> Scenario:
+    """A person lifts the fence of a node that is back, as soon as it may be lifted, or a moment earlier."""
+    quiet = quiet_nodes(world)
+    if not quiet:
+        return world
+    node, at_s = chance.choice(quiet), began_s(world) + chance.uniform(-20.0, 60.0)
+    starts_s = chance.uniform(2.0, 60.0)
+    back = Fault(starts_s, What.START, node, cue=Cue.TAINTED)
+    lift_s, words = starts_s + chance.uniform(5.0, 50.0), unfence(chance, world, node)
+    lift = Fault(lift_s, What.TYPED, node, words=words, cue=Cue.TAINTED)
+    return and_then(world, Fault(at_s, What.CRASH, node), back, lift)
+
+
+def trusted_in_time(chance: Random, world: Scenario) -> Scenario:
+    """The same in a calm world: whatever else happens there comes minutes later."""
+    later_s = REHEARSAL_S + gives_away_s(world.shape)
+    calm = replace(world, script=())
+    first = distrusted(chance, calm).script
+    return replace(world, script=(*first, *after(world.script, later_s))) if first else world
+
+
+def rehearsed(chance: Random, world: Scenario) -> Scenario:
+    """A fire drill in a calm world: whatever happens there comes minutes later."""
+    later, node = after(world.script, REHEARSAL_S), chance.choice(_working(world))
+    world = replace(world, script=tuple(later))
+    at_s = chance.uniform(BOUND_S, 2 * BOUND_S)
+    return and_then(world, _typed(at_s, f"drill {node} --timeout 240 --even-without-room", node))
+
+
 def broken_off(chance: Random, world: Scenario) -> Scenario:
     """The person who typed a command presses Ctrl-C or loses the session, or the command is killed."""
     typed = [fault for fault in world.script if fault.what is What.TYPED and fault.target]
@@ -247,5 +305,9 @@ TYPED = (
     Layer(confirmed, 0.05),
     Layer(trusted_again, 0.1),
     Layer(distrusted, 0.05),
+    Layer(fenced_in_time, 0.08),
+    Layer(lifted_in_time, 0.06),
+    Layer(rehearsed, 0.04),
+    Layer(trusted_in_time, 0.04),
     Layer(broken_off, 0.4),
 )

@@ -142,7 +142,7 @@ class Typist:
     def _comes_back(self, node: str) -> bool:
         now_s = self.simulation.timeline.now_s()
         return any(
-            fault.what in COMES_BACK and now_s <= fault.at_s <= now_s + WORD_LASTS_S
+            fault.what in COMES_BACK and (fault.cue or now_s <= fault.at_s <= now_s + WORD_LASTS_S)
             for fault in self.scenario.script
             if fault.target == node
         )

@@ -57,6 +57,7 @@ class StatefulSet:
         named_node: The node that their template names, past the scheduler; None: none.
         finalizer: What holds its pods; empty: nothing.
         release_s: So long after a pod is over its finalizer is released; None: never.
+        grace_s: How long its pods may take to end, as they say.
     """
 
     name: str
@@ -66,6 +67,7 @@ class StatefulSet:
     named_node: str | None = None
     finalizer: str = ""
     release_s: float | None = None
+    grace_s: float = 30.0
 
     @property
     def owner(self) -> str:
@@ -79,7 +81,7 @@ class StatefulSet:
             pod = api.pod(NAMESPACE, name)
             if pod is None:
                 new = _blank(api, self.owner, name)
-                new.volume, new.named_node = f"data-{name}", self.named_node
+                new.volume, new.named_node, new.grace_s = f"data-{name}", self.named_node, self.grace_s
                 if self.stays:
                     new.tolerates_out_of_service, new.toleration_s = True, None
                 new.finalizers = (self.finalizer,) if self.finalizer else ()

@@ -19,7 +19,7 @@ from fencer.simulation.blips import blips, crash_loop
 from fencer.simulation.commands import paused_for_s
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.incidents import Draw
-from fencer.simulation.layers import LAYERS, SHAPES, chance_of, covered
+from fencer.simulation.layers import LAYERS, SHAPES, Layer, after, chance_of, covered
 from fencer.simulation.meddling import MEDDLED, MEDDLING
 from fencer.simulation.scenario import CLUSTER, Scenario, Watcher
 from fencer.simulation.settings import SETTINGS, closes_s
@@ -36,6 +36,11 @@ ANSWERS_S = (None, None, 0.05, 0.3, 0.8)
 """How long every answer takes; None: hardly any time."""
 RETURNS = frozenset({What.START, What.RESUME, What.REBOOT, What.KUBELET_START, What.NIC_ON})
 """Left out of some worlds, of nodes: who fell stays down, and has to be fenced in the end."""
+SEEN_S = 15.0
+"""So long after something an agent has seen it, and has written it down."""
+AMID = 2
+"""So many things happen at least before and after a quiet hour."""
+HOUR_S = 3600.0
 CALM_S = 30.0
 """At least this long after the last fault nothing more happens."""
 FREED = frozenset(
@@ -54,11 +59,12 @@ class Kind:
     Attributes:
         draw: Draws one.
         weight: How often, compared with the others.
-        needs_witness: Somebody has to see what happens at its time, or nobody could know it later: no agent
-            is suspended, killed or late there, and nothing keeps it from looking or from writing that down.
+        needs_witness: Agents have to see what happens at its time, or none could know it later: until its
+            last turn no agent is suspended, killed or late, and nothing keeps them from writing that down.
         comes_back: It is about what comes and goes: that is never left out, as `RETURNS` are of some worlds.
         elsewhere: It needs a second endpoint.
         abroad: It needs one that fencer does not know.
+        hosts: It needs so many hosts at the first endpoint.
     """
 
     draw: Draw
@@ -67,11 +73,12 @@ class Kind:
     comes_back: bool = False
     elsewhere: bool = False
     abroad: bool = False
+    hosts: int = 1
 
     def possible(self, shape: Shape) -> bool:
         """Whether a world of this shape has what it needs."""
         there = shape.foreign if self.abroad else (*shape.further, *shape.foreign)
-        return bool(there) or not (self.elsewhere or self.abroad)
+        return len(shape.hosts) >= self.hosts and (bool(there) or not (self.elsewhere or self.abroad))
 
 
 KINDS: tuple[Kind, ...] = (
@@ -85,6 +92,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(deceptions.forged, 10),
     Kind(deceptions.by_hand, 8),
     Kind(deceptions.many_die, 14),
+    Kind(deceptions.hosts_die, 12, hosts=2),
     Kind(blips, 40, comes_back=True),
     Kind(crash_loop, 16, comes_back=True),
 )
@@ -100,16 +108,31 @@ def world_by_seed(seed: int, policy: Policy) -> Scenario:
     chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
     shape = _shape(chance)
     sound = replace(CALM, name=f"seed-{seed}", shape=shape, policy=policy, workloads=_workloads(shape))
-    sound = covered(sound, seed, (*SHAPES, *MEDDLED), needs_witness=False)
-    kind, script = _script(chance, sound.shape)
+    sound = covered(sound, seed, (*SHAPES, *MEDDLED))
+    kind, script, witnessed_s = _script(chance, sound.shape)
     watchers = _watchers(chance, shape, needs_witness=kind.needs_witness)
     stays_down = chance_of(chance, 0.4) and not kind.comes_back
     world = replace(sound, script=script, watchers=watchers)
-    world = covered(world, seed, EVERY_LAYER, needs_witness=kind.needs_witness)
+    world = covered(world, seed, EVERY_LAYER, witnessed_s=witnessed_s)
     left_out = RETURNS if stays_down else frozenset[What]()
-    left = (one for one in world.script if one.what not in left_out or one.target not in shape.nodes)
+    left = (
+        one for one in world.script if one.what not in left_out or one.cue or one.target not in shape.nodes
+    )
     world = replace(world, script=tuple(sorted(left, key=lambda fault: fault.at_s)))
     return replace(world, duration_s=_ends_s(world) + CALM_S)
+
+
+def quiet_hour(chance: Random, world: Scenario) -> Scenario:
+    """An hour passes quietly amid all that happens: what comes then comes so much later, all of it."""
+    times = sorted(fault.at_s for fault in world.script if not fault.cue)
+    if len(times) < AMID:
+        return world
+    amid_s = chance.choice(times[1:])
+    later = (
+        replace(fault, at_s=fault.at_s + HOUR_S) if not fault.cue and fault.at_s >= amid_s else fault
+        for fault in world.script
+    )
+    return replace(world, script=tuple(later))
 
 
 EVERY_LAYER = (
@@ -118,6 +141,7 @@ EVERY_LAYER = (
     *MEDDLING,
     *SETTINGS,
     *TYPED,
+    Layer(quiet_hour, 0.006),
 )
 """What may come over a world, in this order."""
 
@@ -156,19 +180,24 @@ def _workloads(shape: Shape) -> Callable[[], Sequence[Workload]]:
     return lambda: (StatefulSet("db", replicas), Deployment("web", 3), Job("count", 2), DaemonSet("log"))
 
 
-def _script(chance: Random, shape: Shape) -> tuple[Kind, tuple[Fault, ...]]:
-    """Draw of what kind it is, and what happens."""
+def _script(chance: Random, shape: Shape) -> tuple[Kind, tuple[Fault, ...], float]:
+    """Draw of what kind it is, what happens, and until when an agent has to see that; 0: none has to."""
     working = replace(shape, nodes=tuple(name for name in shape.nodes if name not in shape.spare))
     victim = chance.choice(working.nodes)
     began_s = chance.uniform(30.0, 60.0)
     back_s = began_s + chance.uniform(20.0, 200.0)
     kind = _kind(chance, [kind for kind in KINDS if kind.possible(shape)])
-    script = list(kind.draw(chance, working, victim, began_s, back_s))
+    drawn = kind.draw(chance, working, victim, began_s, back_s)
+    script = list(drawn)
     script += [Fault(chance.uniform(10.0, 25.0), What.POWER_OFF, name) for name in shape.spare]
+    more = [*incidents.more(chance, working, victim, began_s)]
+    more += _another(chance, working, victim, began_s) if chance_of(chance, 0.2) else ()
     if not kind.needs_witness:
-        script += incidents.more(chance, working, victim, began_s)
-        script += _another(chance, working, victim, began_s) if chance_of(chance, 0.2) else ()
-    return kind, tuple(script)
+        return kind, (*script, *more), 0.0
+    *_, before_last_s, _ = sorted(fault.at_s for fault in drawn)
+    witnessed_s = before_last_s + SEEN_S
+    first_s = min((fault.at_s for fault in more), default=witnessed_s)
+    return kind, (*script, *after(more, witnessed_s - first_s)), witnessed_s
 
 
 def _kind(chance: Random, kinds: Sequence[Kind]) -> Kind:

@@ -358,7 +358,7 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
     if guest.host in silent or guest.endpoint not in stage.simulation.hypervisors:
         return
     stops = any(policy.paused_guest is PausedGuest.STOP for policy in _minders(stage))
-    if guest.power is PowerState.PAUSED and stops and not stage.simulation.admits(guest):
+    if guest.power is PowerState.PAUSED and stops and not _may_be_stopped(stage, guest):
         return  # it would have to be stopped, and may not be
     # excuse: not fenced: a VM that fell before any agent had seen it alive
     if BINDING not in node.annotations:
@@ -403,8 +403,16 @@ def _is_to_be_stopped(stage: Stage, node: ApiNode, guest: Guest) -> bool:
         for policy in policies
     )
     after_s = max(policy.unresponsive_after_s + policy.power_window_s for policy in policies)
-    possible = stage.simulation.admits(guest) and guest.running() and not node.out_of_service
+    possible = _may_be_stopped(stage, guest) and guest.running() and not node.out_of_service
     return wanted and possible and silent_s > after_s
+
+
+def _may_be_stopped(stage: Stage, guest: Guest) -> bool:
+    """Whether power actions on a VM are admitted, and its control plane, if any, keeps a majority (C8)."""
+    simulation, members = stage.simulation, stage.scenario.shape.members
+    others = (simulation.nodes[name].guest for name in members if name != guest.node)
+    up = sum(simulation.heard(one) for one in others)
+    return simulation.admits(guest) and (guest.node not in members or up >= len(members) // 2 + 1)
 
 
 def _braked(stage: Stage) -> bool:

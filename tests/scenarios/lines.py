@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 
 from fencer.core.model import Decision, Outcome
+from fencer.simulation.assembly import Shape
 from fencer.simulation.faults import OF_LINKS, Fault, What
 from fencer.simulation.scenario import Scenario, Watcher
 from fencer.simulation.stage import Stage, Summary
@@ -75,10 +76,7 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     mute = "" if shape.tells_cold else "; none tells whether a guest was booted or restored"
     yield f"hosts of {shape.endpoint}: {', '.join(shape.hosts)}"
     yield f"endpoints {', '.join((shape.endpoint, *shape.further))}{foreign}{watched}{slow}{mute}"
-    if shape.admitted is not None:
-        yield f"power actions are admitted on the VMs of: {', '.join(shape.admitted) or 'no node'}"
-    if shape.bystanders:
-        yield f"VMs that are no node's: {', '.join(shape.bystanders)}"
+    yield from _configured_lines(shape)
     yield f"runs {'; '.join(map(_workload_words, scenario.workloads()))}"
     if scenario.budgets:
         yield "has to stay Ready: " + ", ".join(
@@ -102,6 +100,20 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
     for number, watcher in enumerate(scenario.watchers, 1):
         yield f"fencer-{number} {watcher_words(watcher)}"
     yield f"ends at {clock(scenario.duration_s).strip()}, or once all is as it should be"
+
+
+def _configured_lines(shape: Shape) -> Iterator[str]:
+    """Write what the configuration says of VMs, and which nodes are special."""
+    if shape.admitted is not None:
+        yield f"power actions are admitted on the VMs of: {', '.join(shape.admitted) or 'no node'}"
+    if shape.grouped:
+        yield "power actions are admitted by a tag"
+    if shape.mapped:
+        yield f"the configuration names the VMs of: {', '.join(shape.mapped)}"
+    if shape.members:
+        yield f"control plane: {', '.join(shape.members)}"
+    if shape.bystanders:
+        yield f"VMs that are no node's: {', '.join(shape.bystanders)}"
 
 
 def watcher_words(watcher: Watcher) -> str:
@@ -148,7 +160,8 @@ def script_lines(script: Iterable[Fault]) -> Iterator[str]:
         way = f" to {fault.endpoint or 'the API server'}" if fault.what in OF_LINKS else ""
         whom = f" {fault.target}" if fault.target else ""
         what = f": fencer {fault.words}" if fault.words else f"{whom}{way}{fate}{sets}"
-        yield f"{clock(fault.at_s)}  {fault.what.value}{what}"
+        cue = f" ({fault.cue.replace('_', ' ')})" if fault.cue else ""
+        yield f"{clock(fault.at_s)}{cue}  {fault.what.value}{what}"
 
 
 def moved_lines(stage: Stage) -> Iterator[str]:

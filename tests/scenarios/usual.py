@@ -15,6 +15,8 @@ OF_WORLD = ("kubelets", "kubelets_of", "controllers", "health_check", "clocks", 
 """Properties of a world that count."""
 OF_SHAPE = ("watched", "answer_s", "api_s", "tells_cold", "unrecorded", "admitted", "bystanders")
 """The same of its shape."""
+OF_CONFIGURATION = ("grouped", "mapped", "members")
+"""The same of its configuration, and of its control plane."""
 OF_WATCHERS = ("knows", "from_s", "calls", "observes")
 """The same of its agents, of all at once."""
 SPARE = "spare"
@@ -57,7 +59,7 @@ def _settings(world: Scenario, usual: Policy) -> Mapping[str, Setting]:
     return {
         **{one.name: _of_policy(one.name, usual) for one in fields(Policy)},
         **{name: _of_world(name) for name in OF_WORLD},
-        **{name: _of_shape(name) for name in OF_SHAPE},
+        **{name: _of_shape(name) for name in (*OF_SHAPE, *OF_CONFIGURATION)},
         **{name: _of_watchers(name) for name in OF_WATCHERS},
         SPARE: Setting(lambda world: world.shape.spare, _without_spare),
         **{name: _workload(name) for name in _further(world)},
@@ -97,7 +99,8 @@ def _without_spare(world: Scenario) -> Scenario:
     shape = world.shape
     nodes = tuple(name for name in shape.nodes if name not in shape.spare)
     admitted = None if shape.admitted is None else tuple(name for name in shape.admitted if name in nodes)
-    return replace(world, shape=replace(shape, nodes=nodes, spare=(), admitted=admitted))
+    mapped = tuple(name for name in shape.mapped if name in nodes)
+    return replace(world, shape=replace(shape, nodes=nodes, spare=(), admitted=admitted, mapped=mapped))
 
 
 def _further(world: Scenario) -> list[str]:
