@@ -19,7 +19,7 @@ see the other. If another tool starts it, they are counted, and are no breach.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -122,6 +122,8 @@ class Truth:
         self._usual_policy = policy
         self._trusted = policy.paused_guest is PausedGuest.TRUST
         """Some agent takes a paused guest for gone."""
+        self.seen_alive: set[str] = set()
+        """VMs that an armed agent has read running before and after a renewal, in one boot (W2)."""
         self.taken_for_gone: set[str] = set()
         """Guests that were fenced while they were paused, by ``paused_guest: trust``."""
         self._at_first = len(simulation.api.nodes)
@@ -170,6 +172,16 @@ class Truth:
         """Return when a node's guest began to run as it does; minus infinity: it always did, or does not."""
         guests = (guest for guest in self._simulation.world.guests.values() if guest.node == node)
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
+
+    def swept(self, endpoint: str, actor: _Actor) -> None:
+        """Take note of the VMs of an endpoint that an agent has just read running, with living kubelets."""
+        if actor.observes:
+            return
+        for guest in self._simulation.world.guests.values():
+            if guest.endpoint == endpoint and self._simulation.heard(guest):
+                renewed_s = self._simulation.api.nodes[guest.node].renewed_s
+                if actor.renewals.setdefault((guest.name, guest.boot_id), renewed_s) < renewed_s:
+                    self.seen_alive.add(guest.name)
 
     def ports(
         self,
@@ -705,6 +717,7 @@ class _Actor:
         policy: How it is set.
         typed: The command that a person has typed; None: it watches.
         looks: Guest → when it last looked at it live, by the world's clock.
+        renewals: Guest and boot → the last renewal of its kubelet when it first read that running.
     """
 
     own: OwnClock
@@ -712,6 +725,7 @@ class _Actor:
     policy: Policy
     typed: Typed | None
     looks: dict[str, float] = field(default_factory=dict)
+    renewals: dict[tuple[str, str], float] = field(default_factory=dict)
 
     @property
     def observes(self) -> bool:
@@ -764,6 +778,11 @@ class _WatchedHypervisor:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._port, name)
+
+    def sweep(self) -> Sequence[Evidence]:
+        found = self._port.sweep()
+        self._truth.swept(self._port.endpoint, self._actor)
+        return found
 
     def read(self, guest: GuestRef) -> Evidence:
         self._looked(guest)
