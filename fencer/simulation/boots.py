@@ -22,12 +22,14 @@ class Boots:
         earlier_boot_s: Node → when it first had an earlier boot again: a VM ran in it, or another machine
             under its name reported another one in between.
         starts_s: Node → when each run of its VM began.
+        seen_alive: VMs that an armed agent has read running before and after a renewal, in one boot (W2).
     """
 
     def __init__(self, simulation: Simulation) -> None:
         self.memory_back_s: dict[str, float] = {}
         self.earlier_boot_s: dict[str, float] = {}
         self.starts_s: dict[str, list[float]] = {}
+        self.seen_alive: set[str] = set()
         self._simulation = simulation
         self._fenced: dict[str, set[str]] = {}
         """Node that was ever tainted → the boots that its VMs had by then."""

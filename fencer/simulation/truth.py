@@ -122,8 +122,6 @@ class Truth:
         self._usual_policy = policy
         self._trusted = policy.paused_guest is PausedGuest.TRUST
         """Some agent takes a paused guest for gone."""
-        self.seen_alive: set[str] = set()
-        """VMs that an armed agent has read running before and after a renewal, in one boot (W2)."""
         self.taken_for_gone: set[str] = set()
         """Guests that were fenced while they were paused, by ``paused_guest: trust``."""
         self._at_first = len(simulation.api.nodes)
@@ -138,6 +136,8 @@ class Truth:
         """Node → when it was last heard before it was tainted."""
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
+        self._taken_off_s: dict[str, float] = {}
+        """Node that an agent had tainted → when somebody else took the taint off."""
         self._fenced: set[str] = set()
         """Nodes that an agent ever tainted."""
         self._died_with: dict[str, str] = {}
@@ -181,7 +181,7 @@ class Truth:
             if guest.endpoint == endpoint and self._simulation.heard(guest):
                 renewed_s = self._simulation.api.nodes[guest.node].renewed_s
                 if actor.renewals.setdefault((guest.name, guest.boot_id), renewed_s) < renewed_s:
-                    self.seen_alive.add(guest.name)
+                    self.boots.seen_alive.add(guest.name)
 
     def ports(
         self,
@@ -275,7 +275,10 @@ class Truth:
             self._hold_against_hands_off(found.node, f"{pod} is cleared", begun=True)
             self._hold_against_others(found.node, f"{pod} is cleared", begun=True)
             self._given_away(found.node, f"{pod} is cleared")
-            if found.node not in self._ours:
+            # excuse: a pod is cleared of a node whose taint somebody else took off less long ago than a
+            #   reading may be old, and three calls take
+            taken_off_s = self._taken_off_s.get(found.node, -math.inf)
+            if found.node not in self._ours and self._now_s - taken_off_s > self._on_its_way_s:
                 self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
 
     @property
@@ -371,8 +374,8 @@ class Truth:
                 self._ours.pop(obj.name, None)
             elif self._acting:
                 self._judge(obj.name, was, now)
-            elif was.tainted and not now.tainted:
-                self._ours.pop(obj.name, None)
+            elif was.tainted and not now.tainted and self._ours.pop(obj.name, None) is not None:
+                self._taken_off_s[obj.name] = self._now_s
         elif isinstance(obj, ApiAttachment) and self._acting:
             left = (obj.volume, obj.node) not in self._simulation.api.attachments
             if left and obj.node in self._simulation.api.nodes:
