@@ -40,6 +40,7 @@ class Boots:
             under its name reported another one in between.
         starts_s: Node → when each run of its VM began.
         changed_boot: Node → how it came to show the boot that it shows.
+        seen_alive: VMs that an armed agent has read running before and after a renewal, in one boot (W2).
     """
 
     def __init__(self, simulation: Simulation) -> None:
@@ -47,6 +48,7 @@ class Boots:
         self.earlier_boot_s: dict[str, float] = {}
         self.starts_s: dict[str, list[float]] = {}
         self.changed_boot: dict[str, ShownBoot] = {}
+        self.seen_alive: set[str] = set()
         self._simulation = simulation
         self._fenced: dict[str, set[str]] = {}
         """Node that was ever tainted → the boots that its VMs had by then."""

@@ -19,7 +19,7 @@ see the other. If another tool starts it, they are counted, and are no breach.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -143,6 +143,8 @@ class Truth:
         """Node → when it was last heard before it was tainted."""
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
+        self._taken_off_s: dict[str, float] = {}
+        """Node that an agent had tainted → when somebody else took the taint off."""
         self._fenced: set[str] = set()
         """Nodes that an agent ever tainted."""
         self._died_with: dict[str, str] = {}
@@ -179,6 +181,16 @@ class Truth:
         """Return when a node's guest began to run as it does; minus infinity: it always did, or does not."""
         guests = (guest for guest in self._simulation.world.guests.values() if guest.node == node)
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
+
+    def swept(self, endpoint: str, actor: _Actor) -> None:
+        """Take note of the VMs of an endpoint that an agent has just read running, with living kubelets."""
+        if actor.observes:
+            return
+        for guest in self._simulation.world.guests.values():
+            if guest.endpoint == endpoint and self._simulation.heard(guest):
+                renewed_s = self._simulation.api.nodes[guest.node].renewed_s
+                if actor.renewals.setdefault((guest.name, guest.boot_id), renewed_s) < renewed_s:
+                    self.boots.seen_alive.add(guest.name)
 
     def ports(
         self,
@@ -272,8 +284,10 @@ class Truth:
             self._hold_against_hands_off(found.node, f"{pod} is cleared", begun=True)
             self._hold_against_others(found.node, f"{pod} is cleared", begun=True)
             self._given_away(found.node, f"{pod} is cleared")
-            taken_off_s = self._now_s - self._taken_off_s.get(found.node, -math.inf)
-            if found.node not in self._ours and taken_off_s > self._on_its_way_s:
+            # excuse: a pod is cleared of a node whose taint somebody else took off less long ago than a
+            #   reading may be old, and three calls take
+            taken_off_s = self._taken_off_s.get(found.node, -math.inf)
+            if found.node not in self._ours and self._now_s - taken_off_s > self._on_its_way_s:
                 self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
 
     @property
@@ -780,6 +794,7 @@ class _Actor:
         policy: How it is set.
         typed: The command that a person has typed; None: it watches.
         looks: Guest → when it last looked at it live, by the world's clock.
+        renewals: Guest and boot → the last renewal of its kubelet when it first read that running.
     """
 
     own: OwnClock
@@ -787,6 +802,7 @@ class _Actor:
     policy: Policy
     typed: Typed | None
     looks: dict[str, float] = field(default_factory=dict)
+    renewals: dict[tuple[str, str], float] = field(default_factory=dict)
 
     @property
     def observes(self) -> bool:
@@ -869,6 +885,11 @@ class _WatchedHypervisor:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._port, name)
+
+    def sweep(self) -> Sequence[Evidence]:
+        found = self._port.sweep()
+        self._truth.swept(self._port.endpoint, self._actor)
+        return found
 
     def read(self, guest: GuestRef) -> Evidence:
         self._looked(guest)

@@ -363,6 +363,10 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
     # excuse: not fenced: a VM that fell before any agent had seen it alive
     if BINDING not in node.annotations:
         return  # it fell before any agent had seen it alive: a person has to say who it was
+    # excuse: not fenced: a VM that another tool started elsewhere, and that fell before any agent had seen it
+    #   alive there
+    if guest.name != node.name and guest.name not in stage.truth.boots.seen_alive:
+        return
     # excuse: not fenced: a dead node whose taint a person has taken off
     if not node.out_of_service and _fence_was_taken_off(stage, node.name):
         return  # fencer does not undo what a person did

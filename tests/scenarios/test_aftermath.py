@@ -7,6 +7,7 @@ import pytest
 from fencer.core.maintenance import Window
 from fencer.core.policy import Mode, PausedGuest, Remediation, UnresponsiveGuest
 from fencer.core.requests import Strategy
+from fencer.simulation.assembly import Shape
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import Fault, What
 from fencer.simulation.kubelet import KubeletTiming
@@ -17,6 +18,7 @@ from tests.scenarios.aftermath import longest_s, starved
 from tests.simulation.worlds import Idle
 
 NODE, ONE = "k8s-2", Watcher()
+ELSEWHERE = Shape(further=("lab-b",))
 QUIET = replace(SCENARIOS["vm-paused"], script=(), duration_s=120.0)
 
 
@@ -39,6 +41,28 @@ def wrong_with(what, then=lambda _: None, *, duration_s=120.0, reloads=(), watch
 def test_a_paused_guest_is_to_be_fenced_unless_the_operator_refuses_that(paused_guest, asked):
     assert bool(wrong_with(What.PAUSE, paused_guest=paused_guest)) is asked
     assert wrong_with(What.CRASH, paused_guest=paused_guest)
+
+
+class Looking(Idle):
+    """An agent that reads every VM, and does nothing."""
+
+    def __init__(self, ports):
+        super().__init__(ports)
+        self._hypervisors = ports.hypervisors
+
+    def tick(self):
+        for one in self._hypervisors.values():
+            one.sweep()
+
+
+@pytest.mark.parametrize(("agent", "asked"), [(Looking, True), (Idle, False)])
+def test_a_vm_that_was_started_elsewhere_is_to_be_fenced_once_an_agent_has_seen_it_alive_there(agent, asked):
+    fallen = Fault(100.0, What.CRASH, f"{NODE}@lab-b")
+    script = (Fault(30.0, What.CRASH, NODE), Fault(40.0, What.STARTED_ELSEWHERE, NODE), fallen)
+    stage = Stage(replace(QUIET, script=script, shape=ELSEWHERE), agent, strict=True)
+    stage.simulation.api.nodes[NODE].annotations["fencer.dev/binding"] = "bound"
+    list(stage.play())
+    assert bool([one for one in starved(stage) if one.startswith(f"{NODE} is dead")]) is asked
 
 
 def test_what_counts_is_how_the_agents_are_set_in_the_end():

@@ -121,6 +121,16 @@ def test_a_guest_that_boots_again_is_not_cut_off_from_anything_until_it_holds_po
     assert not world.truth.gone("k8s-2")
 
 
+@pytest.mark.parametrize(("ago_s", "wrong"), [(5.0, False), (15.0, True)])
+def test_no_pods_are_cleared_any_more_once_somebody_else_took_the_taint_off(ago_s, wrong):
+    world = Witnessed()
+    world.happen(What.CRASH, pass_s=60.0)
+    world.taint()
+    world.happen(What.UNTAINT_BY_HAND, pass_s=ago_s)
+    with pytest.raises(Breach, match="its node was not fenced") if wrong else nullcontext():
+        world.clear()
+
+
 def test_pods_are_cleared_of_fenced_nodes_only_and_of_those_that_stay_none():
     world = Witnessed()
     world.happen(What.CRASH)
