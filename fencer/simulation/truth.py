@@ -159,8 +159,6 @@ class Truth:
         """Guest → when its memory came to be, or came back."""
         self._off_since_s: dict[str, float] = {}
         """Guest → since when it is off."""
-        self._taken_off_s: dict[str, float] = {}
-        """Node → when a person, or another controller, took its taint off."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
         self.boots, self._lifts = Boots(simulation), Lifts(simulation)
@@ -287,7 +285,7 @@ class Truth:
             # excuse: a pod is cleared of a node whose taint somebody else took off less long ago than a
             #   reading may be old, and three calls take
             taken_off_s = self._taken_off_s.get(found.node, -math.inf)
-            if found.node not in self._ours and self._now_s - taken_off_s > self._on_its_way_s:
+            if found.node not in self._ours and self.now_s - taken_off_s > self._on_its_way_s:
                 self._breach(found.node, f"{pod} is cleared, and its node was not fenced")
 
     @property
@@ -363,7 +361,7 @@ class Truth:
         if guest.node not in members:
             return
         others = [self._simulation.nodes[name].guest for name in members if name != guest.node]
-        lately_s = self._now_s - self._on_its_way_s
+        lately_s = self.now_s - self._on_its_way_s
         up = sum(self._off_since_s.get(one.name, math.inf) >= lately_s for one in others)
         if up < len(members) // 2 + 1:
             self._breach(guest.node, f"its guest is stopped, and {up} of {len(members)} members are left")
@@ -397,7 +395,7 @@ class Truth:
                 self._judge(obj.name, was, now)
             elif was.tainted and not now.tainted:
                 self._ours.pop(obj.name, None)
-                self._taken_off_s[obj.name] = self._now_s
+                self._taken_off_s[obj.name] = self.now_s
         elif isinstance(obj, ApiAttachment) and self._acting:
             left = (obj.volume, obj.node) not in self._simulation.api.attachments
             if left and obj.node in self._simulation.api.nodes:
