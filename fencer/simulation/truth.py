@@ -180,7 +180,9 @@ class Truth:
         for guest in self._simulation.world.guests.values():
             if guest.endpoint == endpoint and self._simulation.heard(guest):
                 renewed_s = self._simulation.api.nodes[guest.node].renewed_s
-                if actor.renewals.setdefault((guest.name, guest.boot_id), renewed_s) < renewed_s:
+                first_s = actor.renewals.setdefault((guest.name, guest.boot_id), renewed_s)
+                renew_s = self._simulation.timing_of(guest.node).renew_s
+                if renewed_s - first_s >= gives_away_s(self._simulation.shape, renew_s):
                     self.boots.seen_alive.add(guest.name)
 
     def ports(
