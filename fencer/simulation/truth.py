@@ -516,7 +516,12 @@ class Truth:
         guest = self._simulation.nodes[name].guest
         if guest.recovered:
             return guest.came_from[-1]
-        return guest.host if guest.host in self._simulation.world.dead_hosts else ""
+        # excuse: VMs that died with their host count once for the brake, too, if that was powered on again
+        #   less long ago than a reading may be old, and three calls take
+        world = self._simulation.world
+        back_s = world.revived_s.get(guest.host, -math.inf)
+        just_back = guest.power is PowerState.STOPPED and self._now_s - back_s <= self._on_its_way_s
+        return guest.host if guest.host in world.dead_hosts or just_back else ""
 
     def _held_by(self, name: str) -> frozenset[str]:
         """Return the UIDs of the pods on a node that are not over, and of its attachments that stay."""
