@@ -40,7 +40,8 @@ class Boots:
             under its name reported another one in between.
         starts_s: Node → when each run of its VM began.
         changed_boot: Node → how it came to show the boot that it shows.
-        seen_alive: VMs that an armed agent has read running before and after a renewal, in one boot (W2).
+        seen_alive: VMs that an armed agent has read running, with a kubelet that was alive for long enough
+            in that boot to show that (W2).
     """
 
     def __init__(self, simulation: Simulation) -> None:

@@ -68,6 +68,8 @@ class Datacenter:
         self.random = random.Random(seed)  # noqa: S311 - chance that can be repeated is the point
         self.guests: dict[str, Guest] = {}
         self.dead_hosts: set[str] = set()
+        self.revived_s: dict[str, float] = {}
+        """Host → when it was last powered on again."""
         self.cut_hosts: set[str] = set()
         self.double_writers = 0
         self.resumable_hazards = 0
@@ -299,6 +301,7 @@ class Datacenter:
         if host not in self.dead_hosts:
             return False
         self.dead_hosts.discard(host)
+        self.revived_s[host] = self.clock.now_s()
         return True
 
     def cut_host(self, host: str, *, off: bool) -> None:

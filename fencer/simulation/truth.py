@@ -187,7 +187,9 @@ class Truth:
         for guest in self._simulation.world.guests.values():
             if guest.endpoint == endpoint and self._simulation.heard(guest):
                 renewed_s = self._simulation.api.nodes[guest.node].renewed_s
-                if actor.renewals.setdefault((guest.name, guest.boot_id), renewed_s) < renewed_s:
+                first_s = actor.renewals.setdefault((guest.name, guest.boot_id), renewed_s)
+                renew_s = self._simulation.timing_of(guest.node).renew_s
+                if renewed_s - first_s >= gives_away_s(self._simulation.shape, renew_s):
                     self.boots.seen_alive.add(guest.name)
 
     def ports(
@@ -546,7 +548,12 @@ class Truth:
         guest = self._simulation.nodes[name].guest
         if guest.recovered:
             return guest.came_from[-1]
-        return guest.host if guest.host in self._simulation.world.dead_hosts else ""
+        # excuse: VMs that died with their host count once for the brake, too, if that was powered on again
+        #   less long ago than a reading may be old, and three calls take
+        world = self._simulation.world
+        back_s = world.revived_s.get(guest.host, -math.inf)
+        just_back = guest.power is PowerState.STOPPED and self._now_s - back_s <= self._on_its_way_s
+        return guest.host if guest.host in world.dead_hosts or just_back else ""
 
     def _held_by(self, name: str) -> frozenset[str]:
         """Return the UIDs of the pods on a node that are not over, and of its attachments that stay."""

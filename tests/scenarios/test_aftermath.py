@@ -110,6 +110,20 @@ def test_a_node_on_which_others_work_is_theirs_unless_they_are_ignored(remediati
 
 
 @pytest.mark.parametrize(
+    ("remediation", "asked"),
+    [(Remediation.STOP, True), (Remediation.PROVE, True), (Remediation.IGNORE, False)],
+)
+def test_a_request_that_was_taken_back_is_to_be_let_go_by_who_reads_requests(remediation, asked):
+    policy = replace(QUIET.policy, remediation=remediation)
+    stage = Stage(replace(QUIET, policy=policy), Idle, strict=True)
+    requests = stage.simulation.requests
+    requests.adopt(requests.make(NODE, Strategy.STOP, "a test"))
+    requests.delete(requests.all()[0])
+    list(stage.play())
+    assert any("was taken back" in one for one in starved(stage)) is asked
+
+
+@pytest.mark.parametrize(
     "slower",
     [
         {"controllers": Timing(grace_s=120.0)},

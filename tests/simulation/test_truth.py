@@ -270,6 +270,19 @@ def test_the_brake_is_held_over_all_agents():
         world.taint(NODES[1])
 
 
+@pytest.mark.parametrize(("ago_s", "wrong"), [(None, False), (5.0, False), (15.0, True)])
+def test_all_that_died_with_one_host_count_once_for_the_brake_also_if_it_was_just_powered_on(ago_s, wrong):
+    world = Witnessed(Shape(nodes=(*NODES, "k8s-4"), hosts=("lab1", "lab2")))
+    world.happen(What.HOST_OFF, "lab1", pass_s=30.0)
+    if ago_s is not None:
+        world.happen(What.HOST_ON, "lab1", pass_s=ago_s)
+    world.taint("k8s-1")
+    world.taint("k8s-3")
+    world.happen(What.CRASH)
+    with pytest.raises(Breach, match="the brake is at 2, and this is fence 3") if wrong else nullcontext():
+        world.taint()
+
+
 def test_an_order_by_an_agent_that_does_not_hold_the_lease_is_a_breach():
     world = Witnessed()
     world.happen(What.PAUSE)
