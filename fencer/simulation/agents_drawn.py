@@ -30,8 +30,8 @@ FLAPS = (1, 1, 1, 4, 8)
 STALLS_S = (10.0, 40.0, 60.0, 60.0)
 """So long an agent stands still between a decision and the deed, at most."""
 STALL_STEPS: Mapping[Cue, tuple[int, ...]] = {
-    Cue.BEFORE_TAINT: (0, 0, 1, 2),
-    Cue.BEFORE_STOP: (0, 2, 4, 5, 5),
+    Cue.BEFORE_TAINT: (0, 1, 3, 4, 5),
+    Cue.BEFORE_STOP: (0, 3, 5, 6, 7),
     Cue.BEFORE_CLEAR: (0, 1, 1, 2),
     Cue.BEFORE_LIFT: (0, 1),
 }

@@ -70,11 +70,12 @@ class Process:
         if self._ended:
             raise Killed
 
-    def step(self, *, on_its_way: bool = False) -> None:
+    def step(self, *, on_its_way: bool = False, waits: bool = False) -> None:
         """Go one step: right before or right after what a call brings about.
 
         Args:
             on_its_way: A request has been sent, and has not arrived yet.
+            waits: It only waits for another strand, and is not about to do anything.
 
         Raises:
             Killed: it ends here.
@@ -85,7 +86,7 @@ class Process:
             self._clock.advance(STEP_S)
         if self._ended:
             raise Killed
-        if not on_its_way:
+        if not on_its_way and not waits:
             self._stalled = bool(self._stalls)
             self._meet(self._stalls)
             self._stalled = False
@@ -122,7 +123,7 @@ class Companion(Process):
         super().__init__(clock)
         self._process = process
 
-    def step(self, *, on_its_way: bool = False) -> None:  # noqa: ARG002 - no fate counts its steps
+    def step(self, *, on_its_way: bool = False, waits: bool = False) -> None:  # noqa: ARG002 - none counts
         """See `Process.follow`."""
         self._process.follow()
 
@@ -190,7 +191,7 @@ class InlineAsker:
         """Be the only one at something; see `fencer.ports.Asker`."""
         while what in self._alone:
             self._clock.advance(STEP_S)
-            self._process.step()
+            self._process.step(waits=True)
         self._alone.add(what)
         try:
             yield
@@ -216,7 +217,7 @@ class InlineAsker:
             self._clock.spawn(partial(go_on, number))
         while going and self._clock.now_s() < until_s:
             self._clock.advance(STEP_S)
-            self._process.step()
+            self._process.step(waits=True)
 
     def ask(self, endpoint: str, call: Callable[[], T], deadline_s: float) -> T:
         """Run one call; see `fencer.ports.Asker`."""

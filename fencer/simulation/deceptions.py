@@ -30,6 +30,9 @@ MOVED_S = 45.0
 BOOTED_S = 150.0
 """The slowest kubelet has started, and reported its boot, so long after its VM."""
 
+STOPPED_BY_S = 200.0
+"""A VM that stands still for so long is stopped by then, by default."""
+
 WELL_S = 30.0
 """An agent that has watched for so long knows who is who, and has read each guest running."""
 
@@ -177,6 +180,23 @@ def hosts_die(chance: Random, shape: Shape, victim: str, began_s: float, back_s:
         *back,
         *(Fault(starts_s + chance.uniform(0.0, 60.0), What.START, name) for name in on_them),
     ]
+
+
+def members_fall(
+    chance: Random, shape: Shape, _victim: str, began_s: float, back_s: float
+) -> Sequence[Fault]:
+    """A control-plane node stands still for long, and mostly another one has fallen before."""
+    member, *others = chance.sample(shape.members, len(shape.members))
+    what, mended = chance.choice(((What.CRASH, What.START), (What.NIC_OFF, What.NIC_ON)))
+    back_s = max(back_s, began_s + STOPPED_BY_S) + chance.uniform(0.0, 60.0)
+    fallen = []
+    for name in others[: chance.choice((0, 1, 1, 2))]:
+        at_s = began_s - chance.uniform(0.0, 25.0)
+        fallen += [Fault(at_s, what, name), Fault(back_s + chance.uniform(-100.0, 60.0), mended, name)]
+    falls, returns = chance.choice(
+        ((What.PAUSE, What.RESUME), (What.PAUSE, What.RESUME), (What.NIC_OFF, What.NIC_ON))
+    )
+    return [*fallen, Fault(began_s, falls, member, death=True), Fault(back_s, returns, member)]
 
 
 def gives_away_s(shape: Shape, renew_s: float = RENEW_S) -> float:

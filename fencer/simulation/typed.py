@@ -305,9 +305,9 @@ TYPED = (
     Layer(confirmed, 0.05),
     Layer(trusted_again, 0.1),
     Layer(distrusted, 0.05),
-    Layer(fenced_in_time, 0.08),
-    Layer(lifted_in_time, 0.06),
-    Layer(rehearsed, 0.04),
+    Layer(fenced_in_time, 0.14),
+    Layer(lifted_in_time, 0.12),
+    Layer(rehearsed, 0.06),
     Layer(trusted_in_time, 0.04),
     Layer(broken_off, 0.4),
 )

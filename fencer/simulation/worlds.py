@@ -65,6 +65,7 @@ class Kind:
         elsewhere: It needs a second endpoint.
         abroad: It needs one that fencer does not know.
         hosts: It needs so many hosts at the first endpoint.
+        members: It needs control-plane nodes.
     """
 
     draw: Draw
@@ -74,11 +75,13 @@ class Kind:
     elsewhere: bool = False
     abroad: bool = False
     hosts: int = 1
+    members: bool = False
 
     def possible(self, shape: Shape) -> bool:
         """Whether a world of this shape has what it needs."""
         there = shape.foreign if self.abroad else (*shape.further, *shape.foreign)
-        return len(shape.hosts) >= self.hosts and (bool(there) or not (self.elsewhere or self.abroad))
+        enough = len(shape.hosts) >= self.hosts and (bool(shape.members) or not self.members)
+        return enough and (bool(there) or not (self.elsewhere or self.abroad))
 
 
 KINDS: tuple[Kind, ...] = (
@@ -93,6 +96,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(deceptions.by_hand, 8),
     Kind(deceptions.many_die, 14),
     Kind(deceptions.hosts_die, 12, hosts=2),
+    Kind(deceptions.members_fall, 40, members=True),
     Kind(blips, 40, comes_back=True),
     Kind(crash_loop, 16, comes_back=True),
 )

@@ -5,10 +5,12 @@ fault, a hold, a key of the policy, an intent, a command that acts, or a propert
 drawn fails a test here, and what is left out on purpose is named with its reason.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from itertools import pairwise
 
 import pytest
 
@@ -16,10 +18,14 @@ from fencer.cli.main import COMMANDS
 from fencer.core.holds import HOLDS
 from fencer.core.model import Intent, Reason
 from fencer.core.policy import Policy
+from fencer.simulation.agents_drawn import MEANWHILE
 from fencer.simulation.assembly import Shape
-from fencer.simulation.faults import What
+from fencer.simulation.commands import about
+from fencer.simulation.faults import Cue, What
+from fencer.simulation.meddling import JOINS
 from fencer.simulation.requests import HealthCheck
 from fencer.simulation.scenario import Scenario, ServerClock, Watcher
+from fencer.simulation.workloads import StatefulSet
 from tests.scenarios.judge import world_of
 from tests.scenarios.lines import script_lines, world_lines
 
@@ -219,6 +225,77 @@ def test_a_report_shows_every_property_that_varies(kind, name):
         f"{kind.__name__}.{name} varies, and no line of a report shows it. "
         "Write it in lines.py, or name it in SHOWN_ELSEWHERE with a reason"
     )
+
+
+def test_every_cue_is_waited_for():
+    waited = {fault.cue for world in drawn() for fault in world.script}
+    assert not set(Cue) - waited, f"no world waits for these: {set(Cue) - waited}. Draw it in {LAYERS}"
+
+
+@pytest.mark.parametrize("cue", MEANWHILE, ids=str)
+def test_whatever_may_happen_in_the_moment_of_a_deed_does(cue):
+    """While an agent stands still between its decision and this deed."""
+    seen = {fault.what for world in drawn() for fault in world.script if fault.cue is cue}
+    assert seen >= {What.AGENT_STALLS, *(what for whats in MEANWHILE[cue] for what in whats)}
+
+
+def held_twice(world):
+    """Whether two holds lie over one node at the same time."""
+    return len({*HOLDING} & {fault.what for fault in world.script}) > 1
+
+
+def hosts_off_at_once(world):
+    """Whether a second host loses its power before the first has it back."""
+    on_s = min((fault.at_s for fault in world.script if fault.what is What.HOST_ON), default=math.inf)
+    off = {fault.target for fault in world.script if fault.what is What.HOST_OFF and fault.at_s < on_s}
+    return len(off) > 1
+
+
+def typed_words(*words):
+    """Return whether a command with all of these words is typed in a world."""
+    return lambda world: any({*words} <= {*fault.words.split()} for fault in world.script)
+
+
+def shut_down_together(world):
+    """Whether a person shuts several nodes down by one command."""
+    return any(fault.words.startswith("shutdown") and len(about(fault.words)) > 1 for fault in world.script)
+
+
+def quiet_for_an_hour(world):
+    """Whether nothing happens for an hour, and then something does."""
+    times = sorted(fault.at_s for fault in world.script)
+    return any(later_s - earlier_s > 3000.0 for earlier_s, later_s in pairwise(times))
+
+
+def left_and_troubled(world):
+    """Whether agents fall in a world in which one of them has to see memory leave."""
+    whats = {fault.what for fault in world.script}
+    return bool(whats & {What.MOVE_OUT, What.SAVE_TO_FILE} and whats & {What.AGENT_FROZEN, What.LINK_CUT})
+
+
+HOLDING = (What.FENCING_PAUSED, What.NODE_PAUSED, What.NODE_EXCLUDED)
+FURTHER: Mapping[str, Callable[[Scenario], bool]] = {
+    "control-plane nodes": lambda world: len(world.shape.members) > 2,
+    "nodes that the configuration names": lambda world: bool(world.shape.mapped),
+    "power by tag": lambda world: world.shape.grouped,
+    "several holds": held_twice,
+    "several hosts off": hosts_off_at_once,
+    "a shutdown of several nodes": shut_down_together,
+    "fence --guest": typed_words("fence", "--guest"),
+    "a joiner with the UUID of a VM of no node": lambda world: any(
+        fault.what in JOINS and fault.target in world.shape.bystanders for fault in world.script
+    ),
+    "pods without a grace period": lambda world: any(
+        isinstance(one, StatefulSet) and not one.grace_s for one in world.workloads()
+    ),
+    "a quiet hour": quiet_for_an_hour,
+    "troubles of agents where memory leaves": left_and_troubled,
+}
+
+
+@pytest.mark.parametrize("name", FURTHER)
+def test_it_comes(name):
+    assert any(map(FURTHER[name], drawn())), f"never in {WORLDS:,} worlds: {name}. Draw it in {LAYERS}"
 
 
 def test_features_meet():
