@@ -148,7 +148,7 @@ class Executor:
             case UntaintNode(cordon):
                 if cordon:
                     self._cordons.set(node, cordon)
-                api(lambda: cluster.untaint(node, cordon))
+                self._while_fresh(observation, lambda: cluster.untaint(node, cordon))
                 kept = "kept cordoned for a moment" if cordon else "left cordoned, as it was"
                 return Happened(f"out-of-service taint taken off; {kept}")
             case CordonNode(cordon):
@@ -156,7 +156,7 @@ class Executor:
                 api(lambda: cluster.cordon(node, cordon))
                 return Happened("cordoned, to be drained")
             case Uncordon():
-                api(lambda: cluster.uncordon(node))
+                self._while_fresh(observation, lambda: cluster.uncordon(node))
                 return Happened("uncordoned")
             case ForgetMark():
                 api(lambda: cluster.forget_mark(node))
@@ -165,7 +165,7 @@ class Executor:
                 return self._do_power(observation, action, counts)
             case DeleteAttachments(attachments):
                 for attachment in attachments:
-                    api(partial(cluster.delete_attachment, attachment))
+                    self._while_fresh(observation, partial(cluster.delete_attachment, attachment))
                 self._finder.attachments_changed()
                 volumes = ", ".join(attachment.volume for attachment in attachments)
                 return Happened(f"deleted the attachments that the deleted node left: {volumes}")
@@ -238,12 +238,41 @@ class Executor:
         )
 
     def _clear(self, observation: Observation, pods: Sequence[PodView]) -> Done:
-        """Clear a batch of pods."""
+        """Clear a batch of pods, until what was seen is too old: the rest needs another look (G9)."""
         why = (
             f"fencer: {observation.candidates[0].guest} is proven off" if observation.candidates else "fencer"
         )
-        cluster, deadline_s = self._world.cluster, self._policy.call_deadline_s
-        return _cleared(self._in_lanes(pods, lambda pod: cluster.clear(pod, why), deadline_s))
+
+        def clear(pod: PodView) -> Cleared | None:
+            return None if self._too_late(observation) else self._world.cluster.clear(pod, why)
+
+        answers = self._in_lanes(pods, clear, self._policy.call_deadline_s)
+        results = [(pod, answer) for pod, answer in answers if answer is not None]
+        if not results:
+            return Happened(f"no pod is cleared: {self._too_late(observation)}", ok=False, changed=True)
+        return _cleared(results)
+
+    def _while_fresh(self, seen: Observation, write: Callable[[], None]) -> None:
+        """Write to the cluster, unless what was seen is too old when that begins (G9).
+
+        Raises:
+            ClusterConflict: it is. This agent may have stood still.
+        """
+
+        def begin() -> None:
+            if late := self._too_late(seen):
+                raise ClusterConflict(late)
+            write()
+
+        self._api(begin)
+
+    def _too_late(self, seen: Observation) -> str:
+        """Say that what was seen of a node is too old to be acted on; empty: it is not."""
+        passed_s, limit_s = self._world.clock.now_s() - seen.now_s, self._policy.evidence_max_age_s
+        if passed_s <= limit_s:
+            return ""
+        seconds = f"{passed_s:.0f} s ago, and the limit is {limit_s:g} s"
+        return f"{seen.node.name} was looked at {seconds}{self._api.slowness}"
 
     def _in_lanes(
         self, pods: Sequence[PodView], call: Callable[[PodView], T], deadline_s: float

@@ -29,7 +29,7 @@ class Lifts:
         """Fenced node → the UIDs of what was there when it was fenced, and a moment before."""
         self._kept: dict[str, set[str]] = {}
         """Fenced node → volumes of pods that stay: they tolerate the taint, or came after the fence (R6)."""
-        self._runs: dict[str, tuple[float, int]] = {}
+        self._runs = dict.fromkeys(simulation.world.guests, LONG_AGO)
         """VM → when it began to run, and how often the lease of its node was renewed until then."""
         simulation.world.on_power.append(self._power)
         simulation.api.watchers.append(self._changed)
@@ -106,10 +106,10 @@ class Lifts:
 
     def _power(self, guest: Guest) -> None:
         node = self._simulation.api.nodes.get(guest.node)
-        if guest.power is not PowerState.RUNNING:
+        if guest.power is PowerState.RUNNING:
+            self._runs.setdefault(guest.name, (self._now_s(), 0 if node is None else node.renewals))
+        elif guest.power is not PowerState.PAUSED:  # with that its run goes on
             self._runs.pop(guest.name, None)
-        elif guest.name not in self._runs:
-            self._runs[guest.name] = self._now_s(), 0 if node is None else node.renewals
 
     def _now_s(self) -> float:
         return self._simulation.clock.now_s()

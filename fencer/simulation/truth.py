@@ -19,9 +19,9 @@ see the other. If another tool starts it, they are counted, and are no breach.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
@@ -30,10 +30,7 @@ from fencer.core.annotations import PAUSE
 from fencer.core.maintenance import window_for
 from fencer.core.model import (
     OUT_OF_SERVICE,
-    Evidence,
-    FenceMark,
     GuestRef,
-    NodeView,
     PodView,
     PowerState,
     Taint,
@@ -41,7 +38,6 @@ from fencer.core.model import (
 from fencer.core.policy import (
     SEEMS_KILLED_S,
     AfterStop,
-    Mode,
     PausedGuest,
     Policy,
     Remediation,
@@ -50,8 +46,8 @@ from fencer.core.policy import (
     UnresponsiveGuest,
 )
 from fencer.core.requests import Progress, Request, Strategy
-from fencer.core.times import Moment, parse_utc
-from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
+from fencer.core.times import Moment
+from fencer.ports import Hypervisor
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.boots import Boots
 from fencer.simulation.commanded import Commanded
@@ -63,9 +59,7 @@ from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.lifts import Lifts
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
 from fencer.simulation.own_clock import OwnClock
-
-ON_ITS_WAY_S = 10.0
-"""How long a Lease counts for its holder, by its own clock."""
+from fencer.simulation.watched import Actor, WatchedCluster, WatchedHypervisor
 
 CALLS_ON_THEIR_WAY = 3
 """So many calls to a slow API may lie between what was read and what it led to."""
@@ -122,22 +116,19 @@ class Truth:
         """Memory was brought back while the taint was on its way, and so nobody could know."""
         self.unseen_copies = 0
         """What fencer did beside a VM that runs from the same disk, and that it could not see."""
-        self._simulation = simulation
-        self._strict = strict
-        self._usual_policy = policy
+        self._simulation, self._strict, self._usual_policy = simulation, strict, policy
         self._trusted = policy.paused_guest is PausedGuest.TRUST
         """Some agent takes a paused guest for gone."""
         self.returns: list[Return] = []
         """Each lift of a fence by an agent."""
         self.taken_for_gone: set[str] = set()
         """Guests that were fenced while they were paused, by ``paused_guest: trust``."""
-        self._at_first = len(simulation.api.nodes)
-        self._acting = False
+        self._at_first, self._acting = len(simulation.api.nodes), False
         self.commanded = Commanded(simulation, self._breach, policy.evidence_max_age_s)
         """What commands do."""
-        self._actor: _Actor | None = None
+        self._actor: Actor | None = None
         """Whose doing it is, what is just done."""
-        self._ordered: dict[tuple[str, str, str], _Actor] = {}
+        self._ordered: dict[tuple[str, str, str], Actor] = {}
         """Guest → who gave it its last order."""
         self.heard: dict[str, datetime] = {}
         """Node → when it was last heard before it was tainted."""
@@ -180,7 +171,7 @@ class Truth:
         guests = (guest for guest in self._simulation.world.guests.values() if guest.node == node)
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
-    def swept(self, endpoint: str, actor: _Actor) -> None:
+    def swept(self, endpoint: str, actor: Actor) -> None:
         """Take note of the VMs of an endpoint that an agent has just read running, with living kubelets."""
         if actor.observes:
             return
@@ -212,7 +203,7 @@ class Truth:
         """
         clock, hypervisors = self._simulation.clock, self._simulation.hypervisors
         known = frozenset(hypervisors if knows is None else knows)
-        actor = _Actor(own or OwnClock(clock), known, policy or self._usual_policy, typed)
+        actor = Actor(own or OwnClock(clock), known, policy or self._usual_policy, typed)
         self._trusted |= actor.policy.paused_guest is PausedGuest.TRUST
 
         def looked(guest: GuestRef) -> None:
@@ -233,12 +224,12 @@ class Truth:
                 )
 
         watched = {
-            name: _WatchedHypervisor(self, actor, port, looked, orders) for name, port in hypervisors.items()
+            name: WatchedHypervisor(self, actor, port, looked, orders) for name, port in hypervisors.items()
         }
-        cluster = _WatchedCluster(self, actor, self._simulation.cluster)
+        cluster = WatchedCluster(self, actor, self._simulation.cluster)
         return cluster, cast("dict[str, Hypervisor]", watched)
 
-    def started(self, ref: GuestRef, actor: _Actor) -> None:
+    def started(self, ref: GuestRef, actor: Actor) -> None:
         """Take note of a guest that was started."""
         for guest in self._simulation.world.guests.values():
             if guest.ref.key != ref.key:
@@ -254,7 +245,7 @@ class Truth:
                 self._breach(guest.node, "its guest is started, and nobody asked for that")
 
     @contextmanager
-    def acting(self, actor: _Actor) -> Iterator[None]:
+    def acting(self, actor: Actor) -> Iterator[None]:
         """What changes now is the doing of an agent."""
         self._acting, self._actor = True, actor
         try:
@@ -552,7 +543,7 @@ class Truth:
         #   less long ago than a reading may be old, and three calls take
         world = self._simulation.world
         back_s = world.revived_s.get(guest.host, -math.inf)
-        just_back = guest.power is PowerState.STOPPED and self._now_s - back_s <= self._on_its_way_s
+        just_back = guest.power is PowerState.STOPPED and self.now_s - back_s <= self._on_its_way_s
         return guest.host if guest.host in world.dead_hosts or just_back else ""
 
     def _held_by(self, name: str) -> frozenset[str]:
@@ -789,45 +780,6 @@ class Truth:
             raise Breach(f"{self._simulation.timeline.now_s():.1f} s: {node}: {text}")
 
 
-@dataclass(slots=True)
-class _Actor:
-    """An agent, in one life of its process.
-
-    Attributes:
-        own: Its machine's clocks.
-        knows: The endpoints in its configuration.
-        policy: How it is set.
-        typed: The command that a person has typed; None: it watches.
-        looks: Guest → when it last looked at it live, by the world's clock.
-        renewals: Guest and boot → the last renewal of its kubelet when it first read that running.
-    """
-
-    own: OwnClock
-    knows: frozenset[str]
-    policy: Policy
-    typed: Typed | None
-    looks: dict[str, float] = field(default_factory=dict)
-    renewals: dict[tuple[str, str], float] = field(default_factory=dict)
-
-    @property
-    def observes(self) -> bool:
-        """Whether it may change nothing."""
-        return self.policy.mode is Mode.OBSERVE and self.typed is None
-
-    def went_on_lately(self, now_s: float) -> bool:
-        """Whether its clocks stood still, or were set back, so shortly ago that it cannot know that yet."""
-        return now_s - self.own.went_on_s <= max(ON_ITS_WAY_S, self.policy.evidence_max_age_s)
-
-    def was_paused_over(self, guests: Collection[str], now_s: float) -> bool:
-        """Whether it does now what was due when its clocks stopped: it has not looked at the VM since.
-
-        Its deadline counts by its own clock, and no answer has come that could have shown it the time.
-        """
-        looked_s = max((self.looks.get(guest, -math.inf) for guest in guests), default=-math.inf)
-        due = self.own.stopped_s - self.policy.evidence_max_age_s <= looked_s <= self.own.went_on_s
-        return due and self.went_on_lately(now_s)
-
-
 @dataclass(frozen=True, slots=True)
 class Return:
     """The way back of a node.
@@ -854,7 +806,7 @@ class _Cut:
     """
 
     run: int
-    actor: _Actor | None
+    actor: Actor | None
     took_s: float = 0.0
 
 
@@ -872,87 +824,3 @@ class _Seen:
 def _seen(node: ApiNode) -> _Seen:
     others = frozenset(taint for taint in node.taints if taint.key != OUT_OF_SERVICE)
     return _Seen(node.uid, node.out_of_service, others, node.unschedulable, node.cordoner)
-
-
-class _WatchedHypervisor:
-    """A hypervisor's port, and when it was asked for a guest, or to start one."""
-
-    def __init__(
-        self,
-        truth: Truth,
-        actor: _Actor,
-        port: Hypervisor,
-        looked: Callable[[GuestRef], None],
-        orders: Callable[[GuestRef], None],
-    ) -> None:
-        self._truth, self._actor = truth, actor
-        self._port, self._looked, self._orders = port, looked, orders
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._port, name)
-
-    def sweep(self) -> Sequence[Evidence]:
-        found = self._port.sweep()
-        self._truth.swept(self._port.endpoint, self._actor)
-        return found
-
-    def read(self, guest: GuestRef) -> Evidence:
-        self._looked(guest)
-        return self._port.read(guest)
-
-    def start(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        self._orders(guest)
-        with self._truth.commanded.doing(self._actor.typed):
-            self._port.start(guest, incarnation, not_after)
-        self._truth.started(guest, self._actor)
-
-    def stop(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        self._orders(guest)
-        began_s = self._truth.now_s
-        try:
-            with self._truth.commanded.doing(self._actor.typed):
-                self._port.stop(guest, incarnation, not_after)
-        finally:
-            self._truth.stop_ended(guest, self._truth.now_s - began_s)
-
-    def shutdown(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        self._orders(guest)
-        with self._truth.commanded.doing(self._actor.typed):
-            self._port.shutdown(guest, incarnation, not_after)
-            self._truth.asked_off(guest)
-
-    def discard(self, guest: GuestRef, incarnation: str | None, not_after: Deadline) -> None:
-        self._orders(guest)
-        found = self._truth.discards(guest)
-        self._port.discard(guest, incarnation, not_after)
-        self._truth.discarded(found)
-
-
-class _WatchedCluster:
-    """The cluster's port, and what is given away by it."""
-
-    def __init__(self, truth: Truth, actor: _Actor, cluster: Cluster) -> None:
-        self._truth, self._actor, self._cluster = truth, actor, cluster
-
-    def __getattr__(self, name: str) -> object:
-        call = getattr(self._cluster, name)
-        if not callable(call):
-            return call
-
-        def watched(*args: object, **options: object) -> object:
-            with self._truth.acting(self._actor):
-                if name == "evict" and isinstance(args[0], PodView):
-                    self._truth.commanded.evicts(args[0].claims)
-                return call(*args, **options)
-
-        return watched
-
-    def clear(self, pod: PodView, why: str) -> Cleared:
-        with self._truth.acting(self._actor):
-            self._truth.cleared(pod)
-            return self._cluster.clear(pod, why)
-
-    def taint(self, node: NodeView, mark: FenceMark) -> None:
-        self._truth.heard[node.name] = parse_utc(self._cluster.fact(node.name).renew_time or "")
-        with self._truth.acting(self._actor):
-            self._cluster.taint(node, mark)

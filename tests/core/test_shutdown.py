@@ -228,7 +228,9 @@ def started(**facts):
         "boot_id": NEW_BOOT,
         **facts.pop("node_facts", {}),
     }
-    return in_state(PowerState.RUNNING, **{"intent": Intent.START, "node": node(**back)} | facts)
+    history = GuestHistory(run(PowerState.RUNNING, renewals_at_start=4), boot_id=NEW_BOOT)
+    its = {"intent": Intent.START, "node": node(**back), "history": history}
+    return in_state(PowerState.RUNNING, **its | facts)
 
 
 def test_a_guest_that_is_off_is_started_once_and_waited_for():
@@ -302,6 +304,7 @@ def test_what_may_not_be_started_is_not(seen, expected):
         ({"node_facts": {"lease_age_s": None}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
         ({"node_facts": {"lease_age_s": 41.0}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
         ({"node_facts": {"lease_age_s": 25.0, "deaf_s": 15.0}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
+        ({"node_facts": {"lease_renewals": 4}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
         ({"node_facts": {"taints": (Taint(OUT_OF_SERVICE),)}}, (Verdict.REFUSE, Reason.FOREIGN_TAINT, ())),
         ({}, (Verdict.HEALTHY, Reason.STARTED, ())),
     ],

@@ -8,7 +8,16 @@ import pytest
 
 from fencer.core.election import Seat, Tenure
 from fencer.core.fleet import STALL_REMEMBERED_S
-from fencer.core.model import ClearPods, FenceMark, PowerState, Reason, ShutdownGuest, TaintNode
+from fencer.core.model import (
+    ClearPods,
+    FenceMark,
+    PowerState,
+    Reason,
+    ShutdownGuest,
+    TaintNode,
+    Uncordon,
+    UntaintNode,
+)
 from fencer.errors import FencerError
 from fencer.runtime.execute import LONGEST_ACTION_S
 from fencer.runtime.reconcile import Agent
@@ -307,3 +316,51 @@ def test_a_power_order_that_comes_too_late_names_a_slow_api_server_as_the_cause(
     assert late
     assert all(("The API server is slow: its last call took 6 s" in text) is named for text in late)
     assert ("stop" in stage.calls) is not named
+
+
+class Dozing:
+    """A recorder in whose first note of an action of some kind the agent is suspended."""
+
+    def __init__(self, recorder, kind, doze):
+        self._recorder, self._kind, self._doze = recorder, kind, doze
+
+    def __getattr__(self, name):
+        return getattr(self._recorder, name)
+
+    def intends(self, seen, action):
+        self._recorder.intends(seen, action)
+        if isinstance(action, self._kind):
+            self._kind = ()
+            self._doze()
+
+
+class TestSuspended:
+    """Between a decision and its action the world may have changed: what was seen is too old then (G9)."""
+
+    LATE = f"k8s-2 was looked at 11 s ago, and the limit is {ARMED.evidence_max_age_s:g} s"
+
+    @pytest.mark.parametrize("kind", [ClearPods, UntaintNode, Uncordon])
+    def test_nothing_is_done_on_what_was_seen_before(self, kind):
+        stage = Stagehand()
+        recorder = Dozing(stage.world.recorder, kind, lambda: stage.simulation.clock.advance(11.0))
+        stage.agent = Agent(replace(stage.world, recorder=recorder), ARMED, stage.simulation.rules())
+        stage.run(25)
+        stage.happen(What.CRASH)
+        stage.run(150)
+        stage.happen(What.START)
+        stage.run(200)
+        first, second, *_ = (entry for entry in stage.notes.acted_ if entry[1] == kind.__name__)
+        assert (first[2], second[2]) == (False, True)
+        assert self.LATE in first[3]
+
+    def test_of_a_batch_the_rest_waits_for_another_look(self):
+        policy = replace(ARMED, clear_parallel=1)
+        stage = Stagehand(policy)
+        stage.run(25)
+        stage.happen(What.CRASH)
+        stage.before["clear"] = lambda: stage.simulation.clock.advance(ARMED.evidence_max_age_s + 1.0)
+        stage.run(150)
+        batches = [entry[3] for entry in stage.notes.acted_ if entry[1] == "ClearPods"]
+        assert batches[0].startswith("1 pod changed meanwhile"), "one was tried, and Kubernetes was quicker"
+        assert batches[1].startswith("2 of 2 ")
+        assert stage.pods() == ()
