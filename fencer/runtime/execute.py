@@ -328,11 +328,12 @@ class Executor:
             denied = isinstance(
                 error, HypervisorDenied
             )  # any other order may have been carried out, or may still be
-        took_s = self._world.clock.now_s() - began_s
-        memory.killed[guest.key] = memory.killed.get(guest.key, False) or took_s >= SEEMS_KILLED_S
+        slow = self._world.clock.now_s() - began_s >= SEEMS_KILLED_S
         if sent:
             self._note_failure(guest, began_s, said or "it reads as before")
         after = self._read(guest)
+        if sent and (slow or after.gone):  # else it may be another agent that ends it, and how is not known
+            memory.killed[guest.key] = memory.killed.get(guest.key, False) or slow
         if after.gone:
             memory.stops_failed.pop(guest.key, None)
         elif denied or not sent:

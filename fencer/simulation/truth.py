@@ -138,8 +138,9 @@ class Truth:
         """Node that an agent had tainted → when somebody else took the taint off."""
         self._fenced: set[str] = set()
         """Nodes that an agent ever tainted."""
-        self._died_with: dict[str, str] = {}
-        """Node that an agent tainted → the host with which its guest had died; empty: by itself."""
+        self._died_with: dict[str, tuple[str, bool]] = {}
+        """Node that an agent tainted → the host with which its guest had died, empty: by itself; and whether
+        that was still dead."""
         self._was_alive: dict[str, bool] = {}
         self._runs_since_s = dict.fromkeys(simulation.world.guests, -math.inf)
         self._paused_since_s: dict[str, float] = {}
@@ -524,27 +525,30 @@ class Truth:
             and now_s - at_s < YOUNG_S
             and machines[node].guest.power is not PowerState.ABSENT
         ]
-        hosts = {host for node in young if (host := self._died_with.get(node))}
-        used = len(hosts) + sum(not self._died_with.get(node) for node in young)
+        died_with = [self._died_with.get(node, ("", False)) for node in young]
+        hosts = {host for host, _ in died_with if host}
+        used = len(hosts) + sum(not host for host, _ in died_with)
         limit = self._policy.brake_at(max(self._at_first, len(nodes)))  # more nodes may have joined
         if used > limit:
             self._breach_late(name, f"the brake is at {limit}, and this is fence {used}")
         listed = (one.guest for one in machines.values() if one.guest.endpoint != NO_ENDPOINT)
         all_hosts = {guest.host for guest in listed} | hosts
-        if len(hosts) > self._policy.brake_at_hosts(len(all_hosts)):
-            self._breach_late(name, f"{len(hosts)} of {len(all_hosts)} hosts have died by these fences")
+        dead = {host for host, still in died_with if still}
+        if len(dead) > self._policy.brake_at_hosts(len(all_hosts)):
+            self._breach_late(name, f"{len(dead)} of {len(all_hosts)} hosts have died by these fences")
 
-    def _died_with_host(self, name: str) -> str:
-        """Return the host with which a node's guest has died; empty: it ended by itself, or lives."""
+    def _died_with_host(self, name: str) -> tuple[str, bool]:
+        """Return the host with which a node's guest has died, and whether that is dead; see `_died_with`."""
         guest = self._simulation.nodes[name].guest
         if guest.recovered:
-            return guest.came_from[-1]
+            return guest.came_from[-1], True
         # excuse: VMs that died with their host count once for the brake, too, if that was powered on again
         #   less long ago than a reading may be old, and three calls take
         world = self._simulation.world
         back_s = world.revived_s.get(guest.host, -math.inf)
         just_back = guest.power is PowerState.STOPPED and self.now_s - back_s <= self._on_its_way_s
-        return guest.host if guest.host in world.dead_hosts or just_back else ""
+        dead = guest.host in world.dead_hosts
+        return guest.host if dead or just_back else "", dead
 
     def _held_by(self, name: str) -> frozenset[str]:
         """Return the UIDs of the pods on a node that are not over, and of its attachments that stay."""

@@ -58,8 +58,8 @@ def look(agent: Agent) -> Observation:
 
 @pytest.mark.parametrize(
     ("took_s", "killed"),
-    [([1.0], False), ([SEEMS_KILLED_S], True), ([SEEMS_KILLED_S, 0.0], True), ([0.0, SEEMS_KILLED_S], True)],
-    ids=["quick", "slow", "a quick one after a slow one", "a slow one after a quick one"],
+    [([1.0], None), ([SEEMS_KILLED_S], True), ([SEEMS_KILLED_S, 0.0], True), ([0.0, SEEMS_KILLED_S], True)],
+    ids=["quick, and in vain", "slow", "a quick one after a slow one", "a slow one after a quick one"],
 )
 def test_a_power_off_that_may_have_needed_sigkill_is_remembered(took_s, killed):
     lab = Lab()
@@ -72,7 +72,7 @@ def test_a_power_off_that_may_have_needed_sigkill_is_remembered(took_s, killed):
     guest = seen.candidates[0].guest
     for _ in took_s:
         agent.executor.carry_out(look(agent), StopGuest(guest, seen.evidence.incarnation))
-    assert agent.shared.memory.killed[guest.key] is killed
+    assert agent.shared.memory.killed.get(guest.key) is killed
 
 
 class Scripted:
@@ -147,6 +147,13 @@ class TestPowerOffsThatFail:
         assert (failed and failed.why) == why
         assert failed is None or (failed.times, round(failed.ago_s)) == (1, 10)
         assert (seen.fleet.last_stop_age_s is not None) is takes_its_turn
+
+    @pytest.mark.parametrize(
+        ("answer", "killed"), [(OBEY, False), (None, None), (BROKEN, None), (DENIED, None), (CHANGED, None)]
+    )
+    def test_only_one_that_ended_it_says_that_it_was_quick(self, answer, killed):
+        """After any other, another agent may end it, and nobody here knows how."""
+        assert stop_as_written([answer])[1].killed is killed
 
     def test_one_that_is_denied_gives_back_the_turn_of_the_one_before(self):
         _, seen = stop_as_written([BROKEN, DENIED])
