@@ -105,7 +105,7 @@ def answers(judged: Judged | None) -> bool:
     if judged is None:
         return True
     seen, tenure = judged.observation, judged.observation.tenure
-    elsewhere = not seen.candidates and isinstance(seen.node.binding, Binding)
+    elsewhere = not (seen.candidates or seen.taken_by) and isinstance(seen.node.binding, Binding)
     return not elsewhere and (tenure is None or tenure.seat is not Seat.STANDBY)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fencer.core.cordon import cordoned_after_fence, cordoned_by_drain
 from fencer.core.doubt import ON_DISK
+from fencer.core.fence import SILENT_PERIODS, heard_last, told_age_s
 from fencer.core.history import LEASE_DURATION_S, renewals_in_run
 from fencer.core.model import Cordon, PowerState, Reason, StartGuest, Uncordon, Verdict
 from fencer.core.policy import Policy
@@ -71,8 +72,9 @@ def reported(subject: Subject, policy: Policy) -> Answer:
         heard = "never" if node.heard_s is None else f"{age(node.heard_s)} ago"
         seen = f"Ready={condition}; lease last renewed {heard}"
         return Objection(Verdict.WAIT, Reason.AWAITING_READY, seen, "Ready=True", policy.poll_s)
-    if not renewals_in_run(subject.history, node):  # Ready may be of before: the controller takes 50 s
-        seen = "Ready=True; its lease not renewed since its guest was first read running"
+    lately = told_age_s(subject.seen) < SILENT_PERIODS * policy.lease_period_s
+    if not lately and not renewals_in_run(subject.history, node):
+        seen = f"{heard_last(subject.seen)}: that may be of before"  # Ready stays True for 50 s
         return Objection(Verdict.WAIT, Reason.AWAITING_READY, seen, "a renewal", policy.poll_s)
     return Passed(f"Ready; boot {node.boot_id}")
 

@@ -291,7 +291,8 @@ class NodeDrain:
 
     def _carry_out(self, node: NodeView, action: Action) -> Done:
         assert self._seen is not None  # noqa: S101 - what is to be undone has begun
-        return self._agent.executor.carry_out(replace(self._seen, node=node), action)
+        seen = replace(self._seen, node=node, now_s=self._world.clock.now_s())  # it was read just now
+        return self._agent.executor.carry_out(seen, action)
 
     def _observe(self) -> Observation:
         observer = self._agent.observer

@@ -281,6 +281,12 @@ def test_an_agent_that_knows_no_guest_of_a_bound_node_leaves_the_answer_to_other
     assert answers(judged(Reason.NO_GUEST, node=node(binding=binding), candidates=())) is ours
 
 
+def test_one_answers_that_knows_the_guest_as_another_nodes():
+    """Its kubelet lies about its UUID: every agent sees that, and none has a guest for it."""
+    taken = judged(Reason.GUEST_TAKEN, node=node(), candidates=(), taken_by="k8s-1")
+    assert answers(taken)
+
+
 def test_of_a_node_that_is_not_there_any_agent_answers():
     assert answers(None)
 

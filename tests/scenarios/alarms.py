@@ -326,5 +326,6 @@ def wrong_lifts(events: Sequence[StageEvent], back: tuple[str, float] | None) ->
     its = [event for event in events if event.node == node and event.t_s > back_s]
     ended = (event.t_s for event in its if {event.data["what"], event.data.get("action")} & ends)
     end_s = next(ended, math.inf)
-    if any(event.data.get("action") == "UntaintNode" and event.t_s < end_s for event in its):
+    lifts = (event for event in its if event.data.get("action") == "UntaintNode" and event.data["ok"])
+    if any(event.t_s < end_s for event in lifts):
         yield "a fence was lifted for old memory"
