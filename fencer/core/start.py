@@ -73,7 +73,7 @@ def reported(subject: Subject, policy: Policy) -> Answer:
         seen = f"Ready={condition}; lease last renewed {heard}"
         return Objection(Verdict.WAIT, Reason.AWAITING_READY, seen, "Ready=True", policy.poll_s)
     lately = told_age_s(subject.seen) < SILENT_PERIODS * policy.lease_period_s
-    if not lately and not renewals_in_run(subject.history, node):
+    if not lately and renewals_in_run(subject.history, node) < 1:
         seen = f"{heard_last(subject.seen)}: that may be of before"  # Ready stays True for 50 s
         return Objection(Verdict.WAIT, Reason.AWAITING_READY, seen, "a renewal", policy.poll_s)
     return Passed(f"Ready; boot {node.boot_id}")

@@ -304,13 +304,28 @@ def test_what_may_not_be_started_is_not(seen, expected):
         ({"node_facts": {"lease_age_s": None}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
         ({"node_facts": {"lease_age_s": 41.0}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
         ({"node_facts": {"lease_age_s": 25.0, "deaf_s": 15.0}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
-        ({"node_facts": {"lease_renewals": 4}}, (Verdict.WAIT, Reason.AWAITING_READY, ())),
         ({"node_facts": {"taints": (Taint(OUT_OF_SERVICE),)}}, (Verdict.REFUSE, Reason.FOREIGN_TAINT, ())),
         ({}, (Verdict.HEALTHY, Reason.STARTED, ())),
     ],
 )
 def test_a_started_node_is_waited_for_until_its_kubelet_tells_of_this_boot(facts, expected):
     assert told(started(**facts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("renewed_utc", "renewals", "reason"),
+    [
+        ("2026-11-20T09:59:44Z", 0, Reason.AWAITING_READY),
+        ("2026-11-20T09:59:46Z", 0, Reason.STARTED),
+        ("2026-11-20T09:59:44Z", 1, Reason.STARTED),
+    ],
+    ids=["of before, perhaps", "a moment ago", "seen"],
+)
+def test_a_kubelet_that_is_ready_by_an_old_word_only_is_waited_for(renewed_utc, renewals, reason):
+    """Ready stays True for 50 s after a death, and what runs may be a copy."""
+    facts = {"renewed_utc": renewed_utc, "lease_renewals": renewals, "lease_age_s": 0.0}
+    history = GuestHistory(run(PowerState.RUNNING, renewals_at_start=0), boot_id=NEW_BOOT)
+    assert told(started(node_facts=facts, history=history))[1] is reason
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,12 @@ NODES = (
         lambda node: node.doubts,
         lambda given: patches.record_doubts(NODE, given, KEY),
     ),
+    on_node(
+        "fencer.dev/doubts, a boot that was seen nowhere",
+        (replace(DOUBTS[3], kind=Doubted.UNSEEN),),
+        lambda node: node.doubts,
+        lambda given: patches.record_doubts(NODE, given, KEY),
+    ),
     on_node("fencer.dev/incident", ("5a5ca47e", None), read_claim, claim),
     on_node("fencer.dev/incident, left", ("5a5ca47e", STOPPED), read_claim, claim),
     on_node("fencer.dev/incident, schema 1", ("5a5ca47e", None), read_claim),

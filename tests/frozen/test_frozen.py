@@ -80,7 +80,7 @@ def parsed(text: str) -> Any:
         return text
 
 
-FROZEN_SO_FAR = (78473, "78f992d1a3bc9dc293e71ae4d551e3f73ad151539516e03c44b4db21f45be34d")
+FROZEN_SO_FAR = (78886, "b393b968c0d6e80df32046e8f6bd4a9fde63ef868188cf902c814ed9a8c82ce3")
 """How many bytes of the file nobody may change any more, and their SHA-256. Raise both when you append."""
 
 
