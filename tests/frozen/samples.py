@@ -955,6 +955,7 @@ ENUMS = {
     "reasons, notes first": (Reason.NOTES_FIRST,),
     "reasons, cordon unrecorded": (Reason.CORDON_UNRECORDED,),
     "outcomes of checks, alarm": (Outcome.ALARM,),
+    "doubts, a boot that was seen nowhere": (Doubted.UNSEEN,),
     "power states": (
         PowerState.RUNNING,
         PowerState.PAUSED,

@@ -80,7 +80,7 @@ def parsed(text: str) -> Any:
         return text
 
 
-FROZEN_SO_FAR = (78886, "b393b968c0d6e80df32046e8f6bd4a9fde63ef868188cf902c814ed9a8c82ce3")
+FROZEN_SO_FAR = (78966, "bb1e721da1629215638aaf3cb12cafd5d4e6e900c77f50377e6c2d04ae8e820b")
 """How many bytes of the file nobody may change any more, and their SHA-256. Raise both when you append."""
 
 
