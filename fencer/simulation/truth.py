@@ -470,8 +470,8 @@ class Truth:
     def _hold_against_haste(self, name: str) -> None:
         """After a fence a node stays cordoned until caches have settled."""
         ago_s = self._simulation.clock.now_s() - self._lifted_s.pop(name, -math.inf)
-        # excuse: a cordon is lifted sooner than `settle_s`, by as long as a reading may be old: the note on it
-        #   has the time of the look
+        # excuse: a cordon is lifted sooner than `settle_s`, by as long as a reading may be old: the note on
+        #   it has the time of the look
         written_s = max(CALLS_OF_A_LIFT * self._simulation.shape.call_s, self._policy.evidence_max_age_s)
         if ago_s < self._policy.settle_s - WHOLE_SECONDS_S - written_s:
             self._breach(name, f"its cordon is lifted {ago_s:.1f} s after its fence")
