@@ -108,6 +108,10 @@ class ClusterConflict(ClusterError):
     """The object changed since it was read (409, or a failed precondition): look again."""
 
 
+class ClusterTooLate(ClusterConflict):
+    """What was seen is too old by now: look again. Nothing was sent."""
+
+
 class ClusterNotFound(ClusterError):
     """There is no such object (404)."""
 

@@ -21,6 +21,7 @@ from fencer.core.model import (
     Doubted,
     Evidence,
     GuestHistory,
+    GuestRef,
     NodeView,
     Observation,
     PowerState,
@@ -126,7 +127,7 @@ def due(seen: Observation) -> tuple[Doubt, ...]:
     """Return the doubts that should be on the Node now."""
     doubts = _standing(seen)
     for reading in _readings(seen):
-        doubts = tuple(doubt for doubt in doubts if not doubt.lifted_by(reading))
+        doubts = tuple(doubt for doubt in doubts if not _lifted(seen.node, doubt, reading))
         kind = _kind(reading)
         if kind is not None and not _stands(kind, reading, doubts):
             doubts = (*doubts, Doubt(kind, reading.guest, reading.witness, seen.by, seen.utc))
@@ -137,6 +138,11 @@ def due(seen: Observation) -> tuple[Doubt, ...]:
     if unseen is not None and not _stands(Doubted.UNSEEN, unseen, doubts):
         doubts = (*doubts, Doubt(Doubted.UNSEEN, unseen.guest, unseen.witness, seen.by, seen.utc))
     return tuple(with_proof(seen, doubt) for doubt in doubts)
+
+
+def _lifted(node: NodeView, doubt: Doubt, reading: Evidence) -> bool:
+    """Whether a reading ends a doubt. That it runs here, too, does not say that it runs nowhere else (D5)."""
+    return (doubt.kind is not Doubted.UNSEEN or shows_known_boot(node)) and doubt.lifted_by(reading)
 
 
 def _stands(kind: Doubted, reading: Evidence, doubts: tuple[Doubt, ...]) -> bool:
@@ -176,35 +182,42 @@ def _left_behind(seen: Observation) -> Evidence | None:
 
 
 def _runs_unseen(seen: Observation) -> Evidence | None:
-    """Return the reading of a silent, paused or saved guest whose kubelet is alive in a new boot (D5).
+    """Return the reading of a bound guest whose kubelet is alive, and seems to run elsewhere (D5).
 
     Another tool may have started it where fencer has no endpoint. What its old place says later is then not
     its end. If its hypervisor itself reports it off, that is contradicted (D1).
     """
     node, run = seen.node, seen.history.run
-    if not isinstance(node.binding, Binding) or not node.boot_id or shows_known_boot(node):
+    if not isinstance(node.binding, Binding) or not node.boot_id:
         return None
     if node.heard_s is None or node.heard_s >= LEASE_DURATION_S:
         return None
-    if run is not None and run.power_state is PowerState.RUNNING and run.last_s >= seen.history.boot_seen_s:
-        return None  # read running in this boot, a moment ago
     if any(state is PowerState.RUNNING for state in seen.others):
         return None  # known where, see `_left_behind`
-    here = (reading for reading in _readings(seen) if reading.guest.key == node.binding.guest.key)
-    silent = next(here, None)
-    return silent if silent is not None and _speaks_for_no_kubelet(seen, silent) else None
+    here = _reading_of(seen, node.binding.guest)
+    if here is None or (shows_known_boot(node) and not here.gone):
+        return None
+    if run is not None and run.power_state is PowerState.RUNNING and run.last_s >= seen.history.boot_seen_s:
+        return None  # read running in this boot, a moment ago
+    return here if _speaks_for_no_kubelet(seen, here) else None
+
+
+def _reading_of(seen: Observation, guest: GuestRef) -> Evidence | None:
+    """Return what was read of a guest, or that nothing was; None: this agent does not watch its endpoint."""
+    found = next((one for one in _readings(seen) if one.guest.key == guest.key), None)
+    return nothing_read(guest, "") if found is None and guest.endpoint in seen.unanswered else found
 
 
 def _speaks_for_no_kubelet(seen: Observation, reading: Evidence) -> bool:
     """Whether a reading can't be of what the kubelet runs in. What is not believed has a doubt of its own."""
-    if reading.gone:
-        return reading.proof not in WITNESSED
-    if reading.power_state in STILL:  # it may have been heard a moment before
-        run = seen.history.run
-        its = run is not None and run.power_state is reading.power_state
+    if reading.gone and reading.proof in WITNESSED:
+        return False
+    if reading.gone or reading.power_state in STILL:  # it may have been heard a moment before
+        run, state = seen.history.run, PowerState.STOPPED if reading.gone else reading.power_state
+        its = run is not None and run.power_state is state
         return its and renewals_in_run(seen.history, seen.node) >= CONTRADICTIONS
     told = reading.away or reading.filed or reading.doubt is not None
-    return reading.power_state is PowerState.UNKNOWN and not told
+    return reading.power_state in {PowerState.UNKNOWN, PowerState.ABSENT} and not told
 
 
 def without_saved(node: NodeView, evidence: Evidence) -> tuple[Doubt, ...]:

@@ -304,7 +304,8 @@ USUAL: Mapping[Intent, Ladder] = MappingProxyType(
 
 def ladder_for(subject: Subject, policy: Policy) -> Ladder:
     """Find the ladder that a node has to climb."""
-    state = PowerState.STOPPED if subject.evidence.gone else subject.power_state
+    starts = subject.seen.intent is Intent.START and subject.evidence.doubt is not None
+    state = PowerState.STOPPED if subject.evidence.gone or starts else subject.power_state
     found = LADDERS[subject.seen.intent, stage_of(subject, policy)][state]
     return found if isinstance(found, Ladder) else found[_chosen(subject, policy, state)]
 

@@ -72,8 +72,8 @@ DOUBTED: dict[Doubted, tuple[Reason, str]] = {
     ),
     Doubted.UNSEEN: (
         Reason.GUEST_LEFT,
-        "its VM reported running, here or elsewhere; or, if you know that its last boot is over, "
-        "--confirm-guest-off WHY",
+        "its VM started by you, once you know that it runs nowhere, also where fencer does not look; or, if "
+        "it stays off, --confirm-guest-off WHY",
     ),
 }
 """Reason, and what would help, for each doubt."""

@@ -55,6 +55,7 @@ from fencer.core.times import Moment
 from fencer.errors import (
     ClusterConflict,
     ClusterError,
+    ClusterTooLate,
     ClusterUnreachable,
     FencerError,
     GuestChanged,
@@ -116,6 +117,8 @@ class Executor:
             self._world.recorder.intends(observation, action)
         try:
             return self._do(observation, action, counts)
+        except ClusterTooLate as error:
+            return Happened(f"too late, looking again: {error}", ok=False, changed=True)
         except ClusterConflict as error:
             return Happened(f"changed meanwhile, looking again: {error}", ok=False, changed=True)
         except FencerError as error:
@@ -256,12 +259,12 @@ class Executor:
         """Write to the cluster, unless what was seen is too old when that begins (G9).
 
         Raises:
-            ClusterConflict: it is. This agent may have stood still.
+            ClusterTooLate: it is. This agent may have stood still.
         """
 
         def begin() -> None:
             if late := self._too_late(seen):
-                raise ClusterConflict(late)
+                raise ClusterTooLate(late)
             write()
 
         self._api(begin)

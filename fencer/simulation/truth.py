@@ -586,8 +586,8 @@ class Truth:
             if copy.power not in ALIVE:
                 continue
             # excuse: fencer starts a VM beside a copy of its disk whose endpoint is not known to that agent
-            #   or is in trouble, or that has only just begun to run
-            if not self._can_be_seen(copy, knows):
+            #   or is in trouble, or that has only just begun to run, unless its kubelet is alive for long
+            if not self._can_be_seen(copy, knows) and not self._is_alive_for_long(copy):
                 self.unseen_copies += 1
                 continue
             self._breach_late(
@@ -601,6 +601,12 @@ class Truth:
         hypervisor = self._simulation.hypervisors.get(guest.endpoint)
         answers = hypervisor is not None and hypervisor.trouble == Trouble()
         return guest.endpoint in knows and answers and not just_begun
+
+    def _is_alive_for_long(self, guest: Guest) -> bool:
+        """Whether a VM's kubelet is alive, and was for so long that each agent has heard it (S11)."""
+        runs_s = self.now_s - self._runs_since_s.get(guest.name, -math.inf)
+        renew_s = self._simulation.timing_of(guest.node).renew_s
+        return self._simulation.heard(guest) and runs_s >= gives_away_s(self._simulation.shape, renew_s)
 
     def _hold_against_window(self, guest: Guest) -> None:
         """However many agents there are, they end one guest at a time; but old memory at once."""

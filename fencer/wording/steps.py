@@ -26,7 +26,7 @@ WIDTH = 14
 """Columns for what a step is called."""
 
 STEPS: dict[Reason, tuple[str, tuple[str, ...] | str]] = {
-    Reason.SILENCE_TOO_SHORT: ("waiting", ("silent",)),
+    Reason.SILENCE_TOO_SHORT: ("waiting", ("silent", "unheard")),
     Reason.NODE_READY: ("waiting", ("silent",)),
     Reason.BINDING_UNPROVEN: ("waiting", ("proven",)),
     Reason.NOT_HELD: ("reads off", ("off", "held")),

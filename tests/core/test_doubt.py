@@ -224,16 +224,25 @@ class TestUnseenBoot:
     def noted(self, reading=SILENT, *, history=RAN, **facts):
         return written(observation(evidence=reading, node=self.NEW, history=history, **facts))
 
-    @pytest.mark.parametrize("conclusive", [True, False])
-    def test_what_its_old_place_says_later_is_not_its_end(self, conclusive):
-        found = self.noted(replace(self.SILENT, conclusive=conclusive))
+    @pytest.mark.parametrize(
+        ("state", "conclusive"),
+        [(PowerState.UNKNOWN, True), (PowerState.UNKNOWN, False), (PowerState.ABSENT, True)],
+    )
+    def test_what_its_old_place_says_later_is_not_its_end(self, state, conclusive):
+        found = self.noted(replace(self.SILENT, power_state=state, conclusive=conclusive))
         assert found == (doubt(Doubted.UNSEEN),)
         later = believe(OFF, node(boot_id=NEW_BOOT, doubts=found), NOTHING)
         assert (later.power_state, not_believed(later).reason) == (PowerState.UNKNOWN, Reason.GUEST_LEFT)
 
     @pytest.mark.parametrize("proof", [Proof.HOST_POWER, Proof.HA_RECOVERY])
-    def test_nor_if_it_is_its_host_that_is_off_or_was_fenced(self, proof):
-        assert self.noted(evidence(proof=proof)) == (doubt(Doubted.UNSEEN),)
+    @pytest.mark.parametrize("boot", [NEW_BOOT, BOOT])
+    @pytest.mark.parametrize(("before", "kinds"), [(3, [Doubted.UNSEEN]), (4, [])])
+    def test_nor_if_its_host_is_off_or_was_fenced_since_two_renewals(self, proof, boot, before, kinds):
+        """In a known boot, too: it has moved with its memory."""
+        since = replace(self.RAN, run=run(renewals_at_start=before))
+        node = replace(self.NEW, boot_id=boot)
+        seen = observation(evidence=evidence(proof=proof), node=node, history=since)
+        assert [entry.kind for entry in written(seen) or ()] == kinds
 
     @pytest.mark.parametrize("state", [PowerState.PAUSED, PowerState.SAVED])
     @pytest.mark.parametrize(("before", "kinds"), [(3, {Doubted.UNSEEN}), (4, set())])
@@ -248,9 +257,16 @@ class TestUnseenBoot:
         dark = evidence(proof=Proof.HOST_POWER, witness="")
         assert believe(dark, node(doubts=(doubt(Doubted.UNSEEN),)), NOTHING).doubt is not None
 
-    def test_until_it_is_read_running_there(self):
+    def test_until_it_is_read_running_there_and_bound_in_that_boot(self):
+        """A copy that is started here does not end the one that was started elsewhere."""
         doubted = replace(self.NEW, doubts=(doubt(Doubted.UNSEEN),))
-        assert written(healthy(node=doubted, evidence=evidence(PowerState.RUNNING), close=True)) == ()
+        assert written(healthy(node=doubted, evidence=evidence(PowerState.RUNNING), close=True)) is None
+        bound = replace(doubted, binding=Binding(GUEST, (BOOT, NEW_BOOT)))
+        assert written(healthy(node=bound, evidence=evidence(PowerState.RUNNING), close=True)) == ()
+
+    def test_though_its_endpoint_does_not_answer(self):
+        seen = observation(evidence=None, node=self.NEW, history=self.RAN, unanswered=("lab",))
+        assert written(seen) == (doubt(Doubted.UNSEEN, witness=""),)
 
     @pytest.mark.parametrize(
         "facts",
@@ -280,10 +296,11 @@ class TestUnseenBoot:
             None,
             evidence(PowerState.STOPPED),
             evidence(PowerState.RUNNING),
-            evidence(PowerState.ABSENT),
+            evidence(PowerState.STOPPING),
+            evidence(PowerState.ABSENT, end_recorded=True),
             evidence(PowerState.UNKNOWN, doubt=doubt(Doubted.CONTRADICTED)),
         ],
-        ids=["this agent does not watch it", "off", "running", "gone", "doubted already"],
+        ids=["this agent does not watch it", "off", "running", "stopping", "gone", "doubted already"],
     )
     def test_not_where_its_place_says_something_or_is_not_watched(self, reading):
         assert Doubted.UNSEEN not in {entry.kind for entry in self.noted(reading) or ()}
