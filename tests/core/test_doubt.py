@@ -299,15 +299,25 @@ class TestUnseenBoot:
             evidence(PowerState.STOPPING),
             evidence(PowerState.ABSENT, end_recorded=True),
             evidence(PowerState.UNKNOWN, doubt=doubt(Doubted.CONTRADICTED)),
+            evidence(PowerState.UNKNOWN, away=True),
+            evidence(PowerState.UNKNOWN, filed=True),
+            evidence(PowerState.PAUSED),
         ],
-        ids=["this agent does not watch it", "off", "running", "stopping", "gone", "doubted already"],
+        ids=[
+            *("this agent does not watch it", "off", "running", "stopping", "gone"),
+            *("doubted already", "seen leaving", "seen saved", "paused, in its first reading"),
+        ],
     )
     def test_not_where_its_place_says_something_or_is_not_watched(self, reading):
-        assert Doubted.UNSEEN not in {entry.kind for entry in self.noted(reading) or ()}
+        for history in (self.RAN, replace(self.RAN, run=None)):
+            found = self.noted(reading, history=history) or ()
+            assert Doubted.UNSEEN not in {entry.kind for entry in found}
 
     def test_not_where_it_is_known_to_run_elsewhere(self):
         both = {"candidates": TestLeftBehind.HERE_AND_THERE, "others": (PowerState.RUNNING,)}
         assert self.noted(**both) == (doubt(Doubted.MIGRATED),)
+        off = {"candidates": TestLeftBehind.HERE_AND_THERE, "others": (PowerState.STOPPED,)}
+        assert self.noted(**off) == (doubt(Doubted.UNSEEN),)
 
     def test_once(self):
         doubted = replace(self.NEW, doubts=(doubt(Doubted.UNSEEN),))

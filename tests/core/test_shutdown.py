@@ -265,6 +265,7 @@ def test_nor_is_it_off_or_started_while_another_copy_of_it_may_be_the_node(inten
     seen = to_start(intent=intent, node=node(**facts), asked_s=3.0 if intent is Intent.SHUTDOWN else None)
     reason = Reason.SHUT_DOWN if intent is Intent.SHUTDOWN else Reason.START_DUE
     assert told(seen)[1] is (expected or reason)
+    assert expected is None or again(seen)
 
 
 def test_a_guest_that_was_saved_to_a_file_may_be_started_cold():
@@ -313,19 +314,21 @@ def test_a_started_node_is_waited_for_until_its_kubelet_tells_of_this_boot(facts
 
 
 @pytest.mark.parametrize(
-    ("renewed_utc", "renewals", "reason"),
+    ("renewed_utc", "renewals", "age_s", "reason"),
     [
-        ("2026-11-20T09:59:44Z", 0, Reason.AWAITING_READY),
-        ("2026-11-20T09:59:46Z", 0, Reason.STARTED),
-        ("2026-11-20T09:59:44Z", 1, Reason.STARTED),
+        ("2026-11-20T09:59:45Z", 0, 0.0, Reason.AWAITING_READY),
+        ("2026-11-20T09:59:46Z", 0, 0.0, Reason.STARTED),
+        ("2026-11-20T09:59:40Z", 1, 20.0, Reason.STARTED),
     ],
     ids=["of before, perhaps", "a moment ago", "seen"],
 )
-def test_a_kubelet_that_is_ready_by_an_old_word_only_is_waited_for(renewed_utc, renewals, reason):
+def test_a_kubelet_that_is_ready_by_an_old_word_only_is_waited_for(renewed_utc, renewals, age_s, reason):
     """Ready stays True for 50 s after a death, and what runs may be a copy."""
-    facts = {"renewed_utc": renewed_utc, "lease_renewals": renewals, "lease_age_s": 0.0}
+    facts = {"renewed_utc": renewed_utc, "lease_renewals": renewals, "lease_age_s": age_s}
     history = GuestHistory(run(PowerState.RUNNING, renewals_at_start=0), boot_id=NEW_BOOT)
-    assert told(started(node_facts=facts, history=history))[1] is reason
+    seen = started(node_facts=facts, history=history)
+    assert told(seen)[1] is reason
+    assert again(seen) is (reason is Reason.AWAITING_READY)
 
 
 @pytest.mark.parametrize(
@@ -353,6 +356,14 @@ def test_after_a_lifted_fence_caches_get_their_time():
     assert told(started(node_facts={**facts, "cordon": over}))[1] is Reason.SETTLED
     drained = replace(cordon, by="drain")
     assert told(started(node_facts={**facts, "cordon": drained}))[1] is Reason.SETTLED
+
+
+@pytest.mark.parametrize("kind", [Doubted.UNSEEN, Doubted.MIGRATED, Doubted.CONTRADICTED])
+def test_a_fenced_node_whose_guest_may_run_elsewhere_is_refused_at_once(kind):
+    """It was fenced by a person's word; waiting for its boot would never end."""
+    doubted = evidence(PowerState.UNKNOWN, doubt=doubt(kind))
+    assert told(fenced(intent=Intent.START, evidence=doubted))[0] is Verdict.REFUSE
+    assert told(fenced(intent=Intent.START, evidence=evidence(PowerState.UNKNOWN)))[0] is Verdict.RECOVERING
 
 
 def test_a_fenced_node_is_cleared_first_then_started_then_unfenced():
