@@ -53,7 +53,11 @@ ROWS = [
         (types("shutdown", "k8s-2"),),
         way("`fencer start`", "`fencer start k8s-2`", do=[types("start", "k8s-2")], to=healthy),
     ),
-    row(Reason.START_DUE, (DEAD, asks(START)), way(NOTHING, do=[types("start", "k8s-2")], to=healthy)),
+    row(
+        Reason.START_DUE,
+        (DEAD, commands(START, Reason.START_DUE)),
+        way(NOTHING, do=[types("start", "k8s-2")], to=healthy),
+    ),
     row(
         Reason.AWAITING_READY,
         (DEAD, waits(55), STARTED, asks(START)),
