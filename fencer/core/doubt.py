@@ -213,8 +213,8 @@ def _speaks_for_no_kubelet(seen: Observation, reading: Evidence) -> bool:
     if reading.gone and reading.proof in WITNESSED:
         return False
     if reading.gone or reading.power_state in STILL:  # it may have been heard a moment before
-        run, state = seen.history.run, PowerState.STOPPED if reading.gone else reading.power_state
-        its = run is not None and run.power_state is state
+        run = seen.history.run
+        its = run is not None and run.power_state is reading.power_state
         return its and renewals_in_run(seen.history, seen.node) >= CONTRADICTIONS
     told = reading.away or reading.filed or reading.doubt is not None
     return reading.power_state in {PowerState.UNKNOWN, PowerState.ABSENT} and not told

@@ -267,6 +267,8 @@ class TestUnseenBoot:
     def test_though_its_endpoint_does_not_answer(self):
         seen = observation(evidence=None, node=self.NEW, history=self.RAN, unanswered=("lab",))
         assert written(seen) == (doubt(Doubted.UNSEEN, witness=""),)
+        read = observation(node=self.NEW, history=self.RAN, unanswered=("lab",))
+        assert written(read) is None, "it was read off before"
 
     @pytest.mark.parametrize(
         "facts",

@@ -437,6 +437,14 @@ class TestAnotherRun:
     def test_nothing_else_shows_that(self, reading):
         assert self.after(reading) == (-inf, 0, "")
 
+    def test_nor_after_an_unnamed_run(self):
+        unnamed = replace(self.RAN, run=replace(self.RAN.run, incarnation=None))
+        assert self.after(before=unnamed) == (-inf, 0, "")
+
+    def test_what_its_node_shows_while_it_is_off_is_of_the_run_before_whenever_that_was_first_seen(self):
+        off = evidence(OFF, observed_at_s=NOW_S + 9)
+        assert self.after(off, seen=replace(self.OLD, boot_id=NEW_BOOT)) == (NOW_S + 9, 60, "old")
+
     def test_nor_after_a_run_that_was_read_off_or_without_any(self):
         fell, _ = told(ON, OFF)
         assert self.after(before=fell)[0] == fell.off_s

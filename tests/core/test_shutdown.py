@@ -363,6 +363,7 @@ def test_a_fenced_node_whose_guest_may_run_elsewhere_is_refused_at_once(kind):
     """It was fenced by a person's word; waiting for its boot would never end."""
     doubted = evidence(PowerState.UNKNOWN, doubt=doubt(kind))
     assert told(fenced(intent=Intent.START, evidence=doubted))[0] is Verdict.REFUSE
+    assert told(fenced(intent=Intent.WATCH, evidence=doubted))[0] is Verdict.FENCED, "it may come back"
     assert told(fenced(intent=Intent.START, evidence=evidence(PowerState.UNKNOWN)))[0] is Verdict.FENCED
 
 
