@@ -47,7 +47,7 @@ WORDS = {
     Doubted.SAVED: "its memory was on disk before, and it has not been started since",
     Doubted.FILED: "its memory was saved to a file before, and it has not been seen running since",
     Doubted.MIGRATED: "it had moved away before, and has not been started here since",
-    Doubted.UNSEEN: "its kubelet ran a boot that was not seen here, so it may have been started elsewhere",
+    Doubted.UNSEEN: "its kubelet was alive while its VM was not seen running here, so that may run elsewhere",
 }
 
 
