@@ -216,8 +216,8 @@ def _speaks_for_no_kubelet(seen: Observation, reading: Evidence) -> bool:
         run = seen.history.run
         its = run is not None and run.power_state is reading.power_state
         return its and renewals_in_run(seen.history, seen.node) >= CONTRADICTIONS
-    told = reading.away or reading.filed or reading.doubt is not None
-    return reading.power_state in {PowerState.UNKNOWN, PowerState.ABSENT} and not told
+    explained = reading.away or reading.filed or reading.doubt is not None
+    return reading.power_state in {PowerState.UNKNOWN, PowerState.ABSENT} and not explained
 
 
 def without_saved(node: NodeView, evidence: Evidence) -> tuple[Doubt, ...]:

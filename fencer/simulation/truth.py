@@ -135,7 +135,7 @@ class Truth:
         self._ours: dict[str, float] = {}
         """Node → when it was tainted by an agent."""
         self._taken_off_s: dict[str, float] = {}
-        """Node that an agent had tainted → when somebody else took the taint off."""
+        """Node that an agent had tainted → when someone else took the taint off."""
         self._fenced: set[str] = set()
         """Nodes that an agent ever tainted."""
         self._died_with: dict[str, tuple[str, bool]] = {}
@@ -276,7 +276,7 @@ class Truth:
             self._hold_against_hands_off(found.node, f"{pod} is cleared", begun=True)
             self._hold_against_others(found.node, f"{pod} is cleared", begun=True)
             self._given_away(found.node, f"{pod} is cleared")
-            # excuse: a pod is cleared of a node whose taint somebody else took off less long ago than a
+            # excuse: a pod is cleared of a node whose taint someone else took off less long ago than a
             #   reading may be old, and three calls take
             taken_off_s = self._taken_off_s.get(found.node, -math.inf)
             if found.node not in self._ours and self.now_s - taken_off_s > self._on_its_way_s:
@@ -634,9 +634,9 @@ class Truth:
             # excuse: a fence sooner than `confirm_s` after a VM has ended that its hypervisor called off
             #   before, or that runs where that agent does not look
             hypervisor = self._simulation.hypervisors.get(guest.endpoint)
-            told = hypervisor is None or guest.name in hypervisor.trouble.lies
+            lied_about = hypervisor is None or guest.name in hypervisor.trouble.lies
             seen = self._actor is not None and guest.endpoint in self._actor.knows
-            if seen and not told and off_s < limit_s - A_MOMENT_S:
+            if seen and not lied_about and off_s < limit_s - A_MOMENT_S:
                 self._breach(name, f"tainted, and {guest.name} is off for {off_s:.1f} s only")
 
     def _was_cut(self, guest: Guest, run: int) -> bool:
