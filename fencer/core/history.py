@@ -332,13 +332,14 @@ def _began_again(history: GuestHistory, evidence: Evidence) -> bool:
     """Whether the VM runs in another run than it last did, on the same host: it was off in between.
 
     A run that was read off says nothing: what its node has said since that reading counts. Nor does another
-    host, as a migration names the run anew.
+    host, as a migration names the run anew; nor a reading that a later one has overtaken.
     """
     run = history.run
     if (
         run is None
         or run.power_state is PowerState.STOPPED
         or None in {run.incarnation, evidence.incarnation}
+        or evidence.observed_at_s < run.last_s
     ):
         return False
     runs = evidence.power_state is PowerState.RUNNING and evidence.guest == history.ran_as

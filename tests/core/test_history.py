@@ -431,8 +431,9 @@ class TestAnotherRun:
             replace(AGAIN, guest=replace(GUEST, host="lab2")),
             replace(AGAIN, incarnation=None),
             replace(AGAIN, power_state=PowerState.PAUSED),
+            evidence(ON, incarnation="an earlier run", observed_at_s=RAN.run.last_s - 1),
         ],
-        ids=["the same run", "on another host: a migration", "an unnamed run", "paused"],
+        ids=["the same run", "on another host: a migration", "an unnamed run", "paused", "overtaken"],
     )
     def test_nothing_else_shows_that(self, reading):
         assert self.after(reading) == (-inf, 0, "")
