@@ -40,6 +40,8 @@ class Boots:
             under its name reported another one in between.
         starts_s: Node → when each run of its VM began.
         changed_boot: Node → how it came to show the boot that it shows.
+        exposed_s: VM → when its kubelet was last alive for so long, while another VM of its node and its disk
+            was off, that it had to be running where no agent looks; by the world's clock.
         seen_alive: VMs that an armed agent has read running, with a kubelet that was alive for long enough
             in that boot to show that (W2).
     """
@@ -49,6 +51,7 @@ class Boots:
         self.earlier_boot_s: dict[str, float] = {}
         self.starts_s: dict[str, list[float]] = {}
         self.changed_boot: dict[str, ShownBoot] = {}
+        self.exposed_s: dict[str, float] = {}
         self.seen_alive: set[str] = set()
         self._simulation = simulation
         self._fenced: dict[str, set[str]] = {}

@@ -700,6 +700,9 @@ class Truth:
 
     def _note_power(self, guest: Guest) -> None:
         self.commanded.changes(guest.node)
+        for copy in self._simulation.world.copies_of(guest):  # it may start, and what was plain stays so
+            if copy.node == guest.node and self._gives_itself_away(copy, [guest]):
+                self.boots.exposed_s[copy.name] = self.now_s
         alive = guest.power in _states_of_life(trusts=self._trusted)
         if guest.power is not PowerState.RUNNING:
             self._runs_since_s.pop(guest.name, None)
@@ -756,20 +759,25 @@ class Truth:
         return [guest.name for guest in self._simulation.world.guests.values() if guest.node == node]
 
     def _is_hidden_copy(self, guest: Guest) -> bool:
-        """Whether another tool has started a VM where the agent can't look, and its kubelet was too brief.
-
-        It takes three looks at a node that is heard while its VM is off to expose that it runs elsewhere.
-        """
+        """Whether another tool has started a VM where the agent can't look, and its kubelet was too brief."""
         copies = [one for one in self._simulation.world.copies_of(guest) if one.node == guest.node]
         if not copies or self._actor is None or guest.endpoint in self._actor.knows:
             return False
-        off_s = max(self._off_since_s.get(one.name, math.inf) for one in copies)
+        exposed_s = self.boots.exposed_s.get(guest.name)
+        # The VM at home may have run since: that counts once its own boot is shown.
+        exposed = exposed_s is not None and exposed_s >= self.boots.shown_since_s(guest.node, guest.boot_id)
+        return not exposed and not self._gives_itself_away(guest, copies)
+
+    def _gives_itself_away(self, guest: Guest, copies: Collection[Guest]) -> bool:
+        """Whether a kubelet is alive for long while its VM is off at home.
+
+        It takes three looks to expose that it runs elsewhere.
+        """
+        off_s = max((self._off_since_s.get(one.name, math.inf) for one in copies), default=math.inf)
         since_s = max(off_s, self._runs_since_s.get(guest.name, math.inf))
-        node, renew_s = (
-            self._simulation.api.nodes.get(guest.node),
-            self._simulation.timing_of(guest.node).renew_s,
-        )
-        return node is None or node.renewed_s - since_s < gives_away_s(self._simulation.shape, renew_s)
+        node = self._simulation.api.nodes.get(guest.node)
+        renew_s = self._simulation.timing_of(guest.node).renew_s
+        return node is not None and node.renewed_s - since_s >= gives_away_s(self._simulation.shape, renew_s)
 
     def _was_never_heard(self, guest: Guest) -> bool:
         """Whether its kubelet has not told of this boot yet, so that nobody knows of it."""

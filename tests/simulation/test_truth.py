@@ -624,6 +624,25 @@ def test_a_copy_that_fencer_could_not_see_is_counted_and_is_no_breach(what, pass
     assert world.truth.unseen_copies == 1
 
 
+@pytest.mark.parametrize(
+    ("alive_s", "shown_s", "plain"),
+    [
+        pytest.param(20.0, 1.0, False, id="too brief to show that it runs elsewhere"),
+        pytest.param(200.0, 1.0, True, id="a start at home that never shows its boot changes nothing"),
+        pytest.param(200.0, 100.0, False, id="after one that did, it counts anew"),
+    ],
+)
+def test_a_copy_that_was_alive_for_long_is_to_be_known_also_after_a_start_at_home(alive_s, shown_s, plain):
+    world = Witnessed(Shape(foreign=("elsewhere",)))
+    world.happen(What.CRASH)
+    world.happen(What.STARTED_ABROAD, pass_s=alive_s)
+    world.happen(What.NIC_OFF, "k8s-2@elsewhere")
+    world.happen(What.START, pass_s=shown_s)
+    world.happen(What.CRASH, pass_s=60.0)
+    with pytest.raises(Breach, match="its guest k8s-2@elsewhere is running") if plain else nullcontext():
+        world.taint()
+
+
 def test_a_configuration_that_was_moved_leaves_its_process_where_no_hypervisor_lists_it():
     world = Witnessed(Shape(hosts=("lab1", "lab2")))
     world.happen(What.HOST_CUT, "lab2")
