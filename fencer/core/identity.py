@@ -332,12 +332,16 @@ def told_apart(guests: Sequence[GuestRef]) -> list[str]:
 
 
 def may_have_become(node: NodeView, reading: Evidence) -> bool:
-    """Whether a node may be another guest than the one it is bound to, by how that one began to run.
+    """Whether a node may be another guest than the one it is bound to, by how that one began to run (W4).
 
     A guest that was booted there runs a boot that nobody has seen before; while the node tells of a boot that
-    is known, it is not that guest, but a copy.
+    is known, it is not that guest, but a copy. If its hypervisor does not say whether it was booted, its name
+    does: what moves with its memory keeps it, and a copy at the same endpoint has to have another.
     """
-    return reading.cold_start is not True or node.boot_id not in node.known_boot_ids
+    if node.boot_id not in node.known_boot_ids or reading.cold_start is False:
+        return True
+    bound = node.binding.guest.name if isinstance(node.binding, Binding) else ""
+    return reading.cold_start is None and reading.guest.name == bound
 
 
 def leftover(node: NodeView) -> bool:

@@ -76,6 +76,10 @@ class Boots:
         shown, since_s = self._shows.get(node, ("", math.inf))
         return since_s if shown == boot_id else math.inf
 
+    def was_shown(self, guest: Guest) -> bool:
+        """Whether the Node of a VM ever showed the boot that it is in."""
+        return guest.boot_id in self._reported.get(guest.node, ())
+
     def fenced(self, node: str, guests: Collection[Guest]) -> None:
         """Take note of the boots from before a fence; one that has just begun, and held nothing, is none.
 

@@ -48,6 +48,7 @@ from fencer.core.policy import (
 from fencer.core.requests import Progress, Request, Strategy
 from fencer.core.times import Moment
 from fencer.ports import Hypervisor
+from fencer.simulation.agent_machine import NTP_S
 from fencer.simulation.assembly import Simulation
 from fencer.simulation.boots import Boots
 from fencer.simulation.commanded import Commanded
@@ -469,11 +470,14 @@ class Truth:
 
     def _hold_against_haste(self, name: str) -> None:
         """After a fence a node stays cordoned until caches have settled."""
-        ago_s = self._simulation.clock.now_s() - self._lifted_s.pop(name, -math.inf)
+        lifted_s = self._lifted_s.pop(name, -math.inf)
+        ago_s = self.now_s - lifted_s
         # excuse: a cordon is lifted sooner than `settle_s`, by as long as a reading may be old: the note on
-        #   it has the time of the look
+        #   it has the time of the look; or it was set while the clock of the machine that the agent runs in was
+        #   wrong, and perhaps that of the API server, too
         written_s = max(CALLS_OF_A_LIFT * self._simulation.shape.call_s, self._policy.evidence_max_age_s)
-        if ago_s < self._policy.settle_s - WHOLE_SECONDS_S - written_s:
+        wrong = self._actor is not None and 0 <= lifted_s - self._actor.own.went_on_s < NTP_S
+        if not wrong and ago_s < self._policy.settle_s - WHOLE_SECONDS_S - written_s:
             self._breach(name, f"its cordon is lifted {ago_s:.1f} s after its fence")
 
     @property
@@ -629,7 +633,9 @@ class Truth:
         if self.commanded.typed is not None and self.commanded.typed.says("--confirm-guest-off"):
             return
         for guest in self._simulation.machines_of(name):
-            limit_s = max(self._policy.confirm_s, self._may_be_killed(guest) * self._policy.killed_hold_s)
+            paused = guest.power is PowerState.PAUSED
+            limit_s = self._policy.paused_for_s if paused else self._policy.confirm_s
+            limit_s = max(limit_s, self._may_be_killed(guest) * self._policy.killed_hold_s)
             off_s = self.now_s - self._off_since_s.get(guest.name, -math.inf)
             # excuse: a fence sooner than `confirm_s` after a VM has ended that its hypervisor called off
             #   before, or that runs where that agent does not look
@@ -780,9 +786,8 @@ class Truth:
         return node is not None and node.renewed_s - since_s >= gives_away_s(self._simulation.shape, renew_s)
 
     def _was_never_heard(self, guest: Guest) -> bool:
-        """Whether its kubelet has not told of this boot yet, so that nobody knows of it."""
-        node = self._simulation.api.nodes.get(guest.node)
-        return node is not None and node.boot_id != guest.boot_id
+        """Whether its kubelet has not reported this boot yet, so that nobody knows of it."""
+        return guest.node in self._simulation.api.nodes and not self.boots.was_shown(guest)
 
     def _breach_late(self, node: str, text: str) -> None:
         """Something is done that was right a moment ago."""

@@ -474,13 +474,22 @@ def test_guests_are_told_apart_by_endpoint_id_and_uuid_and_named_for_people():
 
 
 @pytest.mark.parametrize(
-    ("boot_id", "cold_start", "may"),
-    [(BOOT, True, False), (NEW_BOOT, True, True), (BOOT, None, True), (BOOT, False, True)],
-    ids=["a copy that was booted", "booted again", "it came with its memory", "it was restored"],
+    ("boot_id", "cold_start", "called", "may"),
+    [
+        pytest.param(BOOT, True, GUEST.name, False, id="a copy that was booted"),
+        pytest.param(NEW_BOOT, True, GUEST.name, True, id="booted again"),
+        pytest.param(BOOT, False, GUEST.name, True, id="it came with its memory"),
+        pytest.param(BOOT, False, OTHER.name, True, id="it came with its memory, and was renamed"),
+        pytest.param(BOOT, None, GUEST.name, True, id="nobody says how, under its name"),
+        pytest.param(BOOT, None, OTHER.name, False, id="nobody says how, under another name"),
+        pytest.param(NEW_BOOT, None, OTHER.name, True, id="booted again under another name"),
+    ],
 )
-def test_a_node_that_tells_of_a_known_boot_is_no_guest_that_was_booted_elsewhere(boot_id, cold_start, may):
-    reading = evidence(PowerState.RUNNING, guest=OTHER, cold_start=cold_start)
-    assert may_have_become(node(boot_id=boot_id), reading) is may
+def test_a_node_that_shows_a_known_boot_is_no_vm_that_was_booted_elsewhere(boot_id, cold_start, called, may):
+    elsewhere = replace(OTHER, name=called)
+    reading = evidence(PowerState.RUNNING, guest=elsewhere, cold_start=cold_start)
+    bound = node(boot_id=boot_id, binding=Binding(GUEST, (BOOT,)))
+    assert may_have_become(bound, reading) is may
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 from fencer.core.model import Reason
 from fencer.core.recover import LIFT_OVERDUE_S
 from fencer.simulation.datacenter import DoubleWriter
+from fencer.simulation.faults import What
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import AgentFactory, Stage
 from fencer.simulation.timeline import StageEvent
@@ -178,8 +179,11 @@ def _stood_still(events: list[StageEvent]) -> list[Still]:
 
 def _hazards(stage: Stage) -> Iterator[str]:
     """A volume was given away while a frozen guest held it, and no operator has accepted that of this one."""
-    world, twins = stage.simulation.world, drained_twins(stage)
-    accepted = stage.truth.taken_for_gone | {one.name for one in world.guests.values() if one.node in twins}
+    world, script = stage.simulation.world, stage.scenario.script
+    # excuse: a volume that a paused VM has mounted is given away after a person has force-deleted the pods of
+    #   its node without a look
+    given = {one.target for one in script if one.what is What.FORCE_DELETE_BLINDLY} | drained_twins(stage)
+    accepted = stage.truth.taken_for_gone | {one.name for one in world.guests.values() if one.node in given}
     for names in world.hazards:
         if not names & accepted:
             yield f"a volume was given away that a frozen VM has mounted: {', '.join(sorted(names))}"
