@@ -150,11 +150,11 @@ class Truth:
         """Guest → its run that an agent ended by cutting its power."""
         self._back_s: dict[str, float] = {}
         """Guest → when its memory came to be, or came back."""
-        self._off_since_s: dict[str, float] = {}
-        """Guest → since when it is off."""
         self._lifted_s: dict[str, float] = {}
         """Node → when an agent lifted its fence, and cordoned it."""
         self.boots, self._lifts = Boots(simulation), Lifts(simulation)
+        self._off_since_s, self._called_off = dict[str, float](), set[str]()
+        """Guest → since when it is off; and guests that their hypervisors had called off before."""
         self._record: dict[str, frozenset[str]] = {}
         """Node that an agent tainted → UIDs of its pods and attachments at that time."""
         self._nodes = {name: _seen(node) for name, node in simulation.api.nodes.items()}
@@ -473,8 +473,8 @@ class Truth:
         lifted_s = self._lifted_s.pop(name, -math.inf)
         ago_s = self.now_s - lifted_s
         # excuse: a cordon is lifted sooner than `settle_s`, by as long as a reading may be old: the note on
-        #   it has the time of the look; or it was set while the clock of the machine that the agent runs in was
-        #   wrong, and perhaps that of the API server, too
+        #   it has the time of the look; or it was set while the clock of the machine that the agent runs in
+        #   was wrong, and perhaps that of the API server, too
         written_s = max(CALLS_OF_A_LIFT * self._simulation.shape.call_s, self._policy.evidence_max_age_s)
         wrong = self._actor is not None and 0 <= lifted_s - self._actor.own.went_on_s < NTP_S
         if not wrong and ago_s < self._policy.settle_s - WHOLE_SECONDS_S - written_s:
@@ -639,10 +639,8 @@ class Truth:
             off_s = self.now_s - self._off_since_s.get(guest.name, -math.inf)
             # excuse: a fence sooner than `confirm_s` after a VM has ended that its hypervisor called off
             #   before, or that runs where that agent does not look
-            hypervisor = self._simulation.hypervisors.get(guest.endpoint)
-            lied_about = hypervisor is None or guest.name in hypervisor.trouble.lies
             seen = self._actor is not None and guest.endpoint in self._actor.knows
-            if seen and not lied_about and off_s < limit_s - A_MOMENT_S:
+            if seen and guest.name not in self._called_off and off_s < limit_s - A_MOMENT_S:
                 self._breach(name, f"tainted, and {guest.name} is off for {off_s:.1f} s only")
 
     def _was_cut(self, guest: Guest, run: int) -> bool:
@@ -720,8 +718,11 @@ class Truth:
             self._paused_since_s.pop(guest.name, None)
         if alive:
             self._off_since_s.pop(guest.name, None)
-        else:
-            self._off_since_s.setdefault(guest.name, self._simulation.clock.now_s())
+            self._called_off.discard(guest.name)
+        elif guest.name not in self._off_since_s:
+            self._off_since_s[guest.name] = self.now_s
+            hypervisor = self._simulation.hypervisors.get(guest.endpoint)
+            self._called_off |= {guest.name} & set(() if hypervisor is None else hypervisor.trouble.lies)
         if alive and not self._was_alive.get(guest.name, True):
             self._back_s[guest.name] = self._simulation.clock.now_s()
         self._was_alive[guest.name] = alive
@@ -734,7 +735,7 @@ class Truth:
     def _lives(self, guest: Guest) -> bool:
         if guest.power not in _states_of_life(trusts=self._policy.paused_guest is PausedGuest.TRUST):
             return False
-        booted = guest.cold and guest.power is PowerState.RUNNING
+        booted = guest.cold and guest.power in {PowerState.RUNNING, PowerState.PAUSED}
         return not booted or self._simulation.holds_pods(guest)
 
     def _given_away(self, node: str, how: str) -> None:

@@ -93,8 +93,8 @@ def _has_lied(stage: Stage, called: str, at_s: float) -> bool:
     shape, world = stage.scenario.shape, stage.simulation.world
     lies = [fault for fault in stage.scenario.script if fault.what in LIES and fault.at_s <= at_s]
     lied = {one.target or shape.endpoint for one in lies if one.what is What.ALL_STOPPED}
-    # excuse: an endpoint is distrusted for a while, if several of its VMs were booted where fencer does not look,
-    #   and their kubelets have not reported that boot yet
+    # excuse: an endpoint is distrusted for a while, if several of its VMs were booted where fencer does not
+    #   look, and their kubelets have not reported that boot yet
     booted = {one.target for one in stage.scenario.script if one.what in BOOTED_AWAY and one.at_s <= at_s}
     if len(booted) >= PROVED_WRONG:
         return True

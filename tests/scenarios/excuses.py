@@ -92,6 +92,10 @@ def _untold(
     #   a Node without a record
     if _ran_unseen(stage, scenario, wrong, stood) or _cordoned_between_looks(scenario, wrong):
         return True
+    # excuse: a cordon is lifted sooner than `settle_s` by an agent that stood still while it lifted the fence
+    since_s = stage.simulation.timeline.now_s() - scenario.policy.settle_s
+    if "its cordon is lifted" in wrong and any(to_s > since_s for _, to_s in stood):
+        return True
     shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
     began_s = stage.simulation.timeline.began_s
     late = any(fault.what is What.LATE and fault.at_s <= now_s for fault in scenario.script)

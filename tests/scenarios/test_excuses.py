@@ -110,3 +110,10 @@ def test_an_administrators_cordon_is_missed_only_between_two_looks(unrecorded, a
     assert excused(off, on, heard_s=TAINTED_S, wrong=wrong, shape=shape) is could_not
     assert not excused(on, heard_s=TAINTED_S, wrong=wrong, shape=shape)
     assert not excused(off, on, heard_s=TAINTED_S, wrong=f"k8s-1{wrong[5:]}", shape=shape)
+
+
+@pytest.mark.parametrize(("to_s", "could_not"), [(480.0, True), (460.0, False)])
+def test_a_cordon_is_lifted_early_only_by_an_agent_that_stood_still_lately(to_s, could_not):
+    """The note on it has the time of the look: R5."""
+    wrong = f"{NODE}: its cordon is lifted 0.0 s after its fence"
+    assert excused(heard_s=TAINTED_S, stood=((400.0, to_s),), wrong=wrong) is could_not

@@ -121,6 +121,14 @@ def test_a_guest_that_boots_again_is_not_cut_off_from_anything_until_it_holds_po
     assert not world.truth.gone("k8s-2")
 
 
+def test_nor_is_one_that_is_paused_while_it_boots():
+    world = Witnessed()
+    world.happen(What.CRASH, pass_s=5.0)
+    world.happen(What.START, pass_s=5.0)
+    world.happen(What.PAUSE)
+    assert world.truth.gone("k8s-2")
+
+
 @pytest.mark.parametrize(("ago_s", "wrong"), [(5.0, False), (15.0, True)])
 def test_no_pods_are_cleared_any_more_once_somebody_else_took_the_taint_off(ago_s, wrong):
     world = Witnessed()
@@ -201,7 +209,7 @@ def test_what_came_after_a_fence_keeps_it_from_nothing():
 
 def test_a_fence_that_was_wrong_comes_off_with_all_that_is_left():
     world = Witnessed(policy=replace(AT_ONCE, paused_guest=PausedGuest.TRUST))
-    world.happen(What.PAUSE, pass_s=1.0)
+    world.happen(What.PAUSE, pass_s=61.0)
     world.taint()
     world.happen(What.RESUME, pass_s=1.0)
     world.port.untaint(world.node(), None)
@@ -226,6 +234,25 @@ def test_no_node_is_fenced_whose_vm_has_just_ended(off_s, is_wrong):
     objects = pytest.raises(Breach, match=r"tainted, and k8s-2 is off for 3\.0 s only")
     with objects if is_wrong else nullcontext():
         world.taint()
+
+
+def test_a_vm_that_was_called_off_before_it_ended_was_read_off_for_longer():
+    world = Witnessed(policy=replace(AT_ONCE, confirm_s=5.0))
+    world.happen(What.LIE_STOPPED, pass_s=2.0)
+    world.happen(What.CRASH, pass_s=1.0)
+    world.happen(What.TRUTHFUL, "lab", pass_s=2.0)
+    world.taint()
+
+
+def test_a_paused_vm_that_counts_as_gone_is_paused_for_as_long_as_the_policy_says():
+    policy = replace(AT_ONCE, confirm_s=30.0, paused_for_s=5.0, paused_guest=PausedGuest.TRUST)
+    world = Witnessed(policy=policy)
+    world.happen(What.PAUSE, pass_s=4.0)
+    with pytest.raises(Breach, match=r"tainted, and k8s-2 is off for 4\.0 s only"):
+        world.taint()
+    world = Witnessed(policy=policy)
+    world.happen(What.PAUSE, pass_s=6.0)
+    world.taint()
 
 
 @pytest.mark.parametrize("by_another", [True, False])
