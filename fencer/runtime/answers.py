@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -65,6 +65,8 @@ class Answers:
         self._requests, self._reporter, self._now_s, self._look = requests, reporter, now_s, look
         self._stands: dict[str, _Stands] = {}
         self._due: list[_Due] = []
+        self._shown: Mapping[str, Judged] = {}
+        """What the last pass has shown, by node."""
         self._written_s: dict[str, float] = {}
         self._cleared: set[str] = set()
         """Nodes, by UID, that were fenced and cleared: their hypervisor may be gone when somebody asks."""
@@ -84,10 +86,9 @@ class Answers:
         self._utc = seen.utc
         self._note_cleared(seen.judged.values())
         for request in seen.requests:
-            if request.node in seen.pursued:  # what is told of it was so before, and may be so no longer
-                self._stands.pop(request.uid, None)
-                continue
             judged = seen.judged.get(request.node)
+            if request.node in seen.pursued and judged is self._shown.get(request.node):
+                continue  # that was so before the last pass, and may be so no longer
             stood_s = self._stood_s(request, judged, seen.at_s)
             deed = self._deed(request, judged, stood_s) if answers(judged) else None
             if deed is not None:
@@ -96,6 +97,7 @@ class Answers:
         for known in memories:
             for gone in known.keys() - {request.uid for request in seen.requests}:
                 known.pop(gone, None)
+        self._shown = seen.judged
         self._waiting &= {request.uid for request in seen.requests}
         self._due = sorted(due, key=partial(self._rank, seen), reverse=True)
 

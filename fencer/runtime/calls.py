@@ -87,18 +87,15 @@ class Calls:
         """Read it once more before something is done, where anybody could ask at all.
 
         Args:
-            node: To which. If another controller asks about it, even a slow answer is waited for.
+            node: To which. If another controller asks about it, even a slow answer is waited for. Otherwise one
+                that is on its way is taken up: to ask anew each time would mean never to get it.
         """
         if not self._is_known or self._world.clock.now_s() - self._read_s < FRESH_S:
             return
-        answers: dict[str, _Answer | FencerError] = {}
-        patience_s = self._policy.call_deadline_s if node in self.named else self._policy.poll_s
-        for worker, question in self.questions().items():
-            try:
-                answers[worker] = self._world.asker.ask(worker, question, patience_s)
-            except FencerError as error:
-                answers[worker] = error
-        self.heard(answers)
+        patient = node in self.named
+        self.heard(
+            self._world.asker.ask_all(self.questions(), self._policy.call_deadline_s, patient=patient)
+        )
 
     def tell(self) -> None:
         """Tell people what cannot be read, once; where nothing at all can be, that is told already."""

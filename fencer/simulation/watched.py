@@ -57,7 +57,8 @@ class Actor:
         Its deadline counts by its own clock, and no answer has come that could have shown it the time.
         """
         looked_s = max((self.looks.get(guest, -math.inf) for guest in guests), default=-math.inf)
-        due = self.own.stopped_s - self.policy.evidence_max_age_s <= looked_s <= self.own.went_on_s
+        oldest_s = self.own.stopped_s - self.policy.evidence_max_age_s - ON_ITS_WAY_S
+        due = oldest_s <= looked_s <= self.own.went_on_s
         return due and self.went_on_lately(now_s)
 
 

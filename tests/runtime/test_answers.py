@@ -50,7 +50,7 @@ class Desk:
     def ask(self, strategy=Strategy.PROVE):
         return self.requests.make(NODE, strategy, BY)
 
-    def sight(self, of_node=None):
+    def sight(self, of_node=None, *, pursued=()):
         asked = self.requests.asked()
         return Sight(
             {} if of_node is None else {NODE: of_node},
@@ -58,13 +58,14 @@ class Desk:
             utc=self.clock.utc(),
             at_s=self.clock.now_s(),
             requests=asked.requests,
+            pursued=pursued,
         )
 
-    def passes(self, of_node=None, times=1, every_s=2.0):
+    def passes(self, of_node=None, times=1, every_s=2.0, *, pursued=()):
         """So many passes, each with its step after it; the node as it is judged, or none of that name."""
         for _ in range(times):
             self.live = None if of_node is None else of_node.observation.node
-            self.answers.passed(self.sight(of_node))
+            self.answers.passed(self.sight(of_node, pursued=pursued))
             self.answers.step()
             self.clock.advance(every_s)
 
@@ -106,6 +107,17 @@ def test_between_pass_and_step_nothing_is_written_and_it_comes_again_soon(desk):
     assert not desk.now.adopted
     assert desk.answers.step() == STEP_S
     assert desk.now.adopted
+
+
+def test_a_node_that_is_pursued_in_every_pass_is_answered_by_what_is_new(desk):
+    """So it is where the API server is slow. What the last pass has shown already may be no longer so."""
+    desk.ask()
+    desk.passes(WAITS, pursued={NODE})
+    assert desk.now.adopted
+    desk.passes(WAITS, pursued={NODE})
+    assert desk.now.told is None
+    desk.passes(judged(Reason.SILENCE_TOO_SHORT), pursued={NODE})
+    assert desk.now.told == Progress(None, "SilenceTooShort")
 
 
 def test_that_the_same_stands_is_written_once(desk):

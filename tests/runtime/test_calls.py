@@ -8,6 +8,7 @@ from fencer.core.policy import Remediation
 from fencer.core.requests import NO_CALL, REMEMBERED_S, Asked, Call, Strategy
 from fencer.errors import ClusterDenied, ClusterUnreachable, FencerError
 from fencer.runtime.calls import FRESH_S, TOLD_AFTER_S, Calls
+from fencer.simulation.assembly import Shape
 from tests.core.test_requests import ASKED, STOPS, TOLD
 from tests.runtime.stagehand import ARMED, Stagehand
 
@@ -31,8 +32,8 @@ class Port:
 class Known:
     """Calls over such a port, and whom they tell of trouble."""
 
-    def __init__(self, answer=None, remediation=Remediation.STOP, *, heard=True):
-        stage = Stagehand()
+    def __init__(self, answer=None, remediation=Remediation.STOP, *, heard=True, shape=Shape()):  # noqa: B008 - frozen
+        stage = Stagehand(shape=shape)
         policy = replace(ARMED, remediation=remediation)
         self.port, self.clock, self.notes = Port(answer), stage.simulation.clock, stage.notes
         world = replace(stage.world, requests=self.port if heard else None)
@@ -166,6 +167,15 @@ def test_what_was_never_read_is_read_before_something_is_done():
     """The first pass may not have waited for the answer."""
     known = Known(Asked((ASKED,)))
     known.calls.look_again("k8s-9")
+    assert known.calls.of("k8s-2").by == TOLD
+
+
+def test_a_slow_answer_that_is_on_its_way_is_taken_up_and_not_asked_for_anew():
+    """It takes longer than anybody waits for it: asked for anew before each deed, it would never come."""
+    known = Known(Asked((ASKED,)), shape=Shape(api_s=3.0))
+    for _ in range(2):
+        known.calls.look_again("k8s-9")
+        known.clock.advance(FRESH_S)
     assert known.calls.of("k8s-2").by == TOLD
 
 

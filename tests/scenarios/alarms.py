@@ -181,7 +181,8 @@ def _counts(stage: Stage, node: str) -> bool:
     look_s = stage.scenario.policy.poll_s + stage.scenario.shape.call_s
     runs_s = [min((at_s for at_s in deaths if at_s > start), default=math.inf) - start for start in starts]
     slow = min(runs_s, default=math.inf) > LOOKS_A_RUN * look_s
-    hit = {fault.target for fault in script if fault.what in OF_AGENTS - SEEING}
+    forgets = OF_AGENTS - SEEING | {What.AGENT_ARMED}  # which restarts it: starts are in its memory only
+    hit = {fault.target for fault in script if fault.what in forgets}
     watchers = enumerate(stage.scenario.watchers, 1)
     watched = any(_watches_all(one) and f"fencer-{number}" not in hit for number, one in watchers)
     seen = not BLINDS & {fault.what for fault in script} and {fault.what for fault in its} <= CALM
