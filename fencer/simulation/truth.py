@@ -214,7 +214,7 @@ class Truth:
         def orders(ref: GuestRef) -> None:
             self._ordered[ref.key] = actor
             guest = next(one for one in self._simulation.world.guests.values() if one.ref.key == ref.key)
-            self._hold_against_strangers(guest)
+            self._hold_against_strangers(guest, actor.knows)
             if actor.observes:
                 self._breach(ref.name, "an agent that only observes gives an order about its guest")
             held_by = self._simulation.leases.holder_of(self._simulation.lease_of(ref.endpoint))
@@ -577,12 +577,22 @@ class Truth:
                 away = f"{len(lost)} of what it was about were given away"
                 self._breach(name, f"its fence is lifted, {away}, and {guest.name} runs with old memory")
 
-    def _hold_against_strangers(self, guest: Guest) -> None:
+    def _hold_against_strangers(self, guest: Guest, knows: Collection[str]) -> None:
         """Orders are given only to VMs that were admitted and are nodes': no copies, and no other VMs."""
-        if not guest.node:
+        if not guest.node and self._is_left_behind(guest, knows):
+            self.unseen_copies += 1
+        elif not guest.node:
             self._breach(guest.name, "it is given an order, and is no node's VM")
         elif not self._simulation.admits(guest):
             self._breach(guest.node, "its VM is given an order, and power actions on it are not admitted")
+
+    def _is_left_behind(self, guest: Guest, knows: Collection[str]) -> bool:
+        """Whether a node's VM was moved from there to where nobody can see it."""
+        # excuse: an order to what is left of a VM that was moved cold to an endpoint that the agent does not
+        #   know, unless its kubelet is alive there for long
+        moved = [one for one in self._simulation.world.copies_of(guest) if one.node]
+        seen = any(self._can_be_seen(one, knows) or self._is_alive_for_long(one) for one in moved)
+        return bool(moved) and not seen
 
     def _hold_against_copies(self, guest: Guest, knows: Collection[str]) -> None:
         """No VM is started by fencer while another one runs from its disk, or has memory that may run on."""
