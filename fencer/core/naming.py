@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from fencer.core.model import Binding, FenceMark, GuestRef, NodeView
+from fencer.core.model import Binding, FenceMark, GuestRef, NodeView, Note
 
 ANOTHER = "another "
 """Before the name of an endpoint, in what another hypervisor is called that others call the same. No
@@ -75,9 +75,10 @@ def named(node: NodeView, as_named: Callable[[GuestRef], GuestRef]) -> NodeView:
     return replace(node, binding=binding, mark=mark, doubts=doubts)
 
 
-def goes_by_identity(node: NodeView) -> bool:
-    """Whether any guest that is written on a node is told with its hypervisor's identity."""
-    written = [one.guest for one in (node.binding, node.mark) if isinstance(one, Binding | FenceMark)]
-    if isinstance(node.doubts, tuple):
-        written += [doubt.guest for doubt in node.doubts]
-    return any(guest.hypervisor for guest in written)
+def goes_by_identity(written: NodeView | Note) -> bool:
+    """Whether any guest that is written on a node, or noted by an agent, has its hypervisor's identity."""
+    other = written.instead_of if isinstance(written, Note) else written.mark
+    guests = [one.guest for one in (written.binding, other) if isinstance(one, Binding | FenceMark)]
+    if isinstance(written.doubts, tuple):
+        guests += [doubt.guest for doubt in written.doubts]
+    return any(guest.hypervisor for guest in guests)

@@ -94,15 +94,18 @@ def sign_of_known_boot(seen: Observation, policy: Policy) -> str:
         return f"its kubelet reported its status after the fence, with {boot}"
     if seen.evidence is not None and seen.evidence.cold_start:
         return ""  # it booted: whatever keeps its kubelet from reporting that, no memory from before runs
-    return _late(seen, node.heard_s, boot)
+    return _late(seen, node, boot)
 
 
-def _late(seen: Observation, heard_s: float, boot: str) -> str:
-    """Return that a kubelet which started would have reported its boot id by now; empty: it would not."""
-    late = age(BOOT_ID_LATE_S)
+def _late(seen: Observation, node: NodeView, boot: str) -> str:
+    """Return that a kubelet which started would have reported its boot id by now; empty: it would not.
+
+    While no node could be heard, it could not report it either.
+    """
+    late, heard_s, silent_s = age(BOOT_ID_LATE_S), node.heard_s or 0.0, node.lease_age_s or 0.0
     if seen.now_s - heard_s - seen.history.back_s >= BOOT_ID_LATE_S:
         return f"its kubelet has renewed its lease for {late} and still has {boot}"
-    silent = _runs(seen) and heard_s >= BOOT_ID_LATE_S
+    silent = _runs(seen) and silent_s >= BOOT_ID_LATE_S
     return f"its VM runs, and {late} after its kubelet was last alive it still has {boot}" if silent else ""
 
 

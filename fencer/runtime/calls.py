@@ -87,15 +87,13 @@ class Calls:
         """Read it once more before something is done, where anybody could ask at all.
 
         Args:
-            node: To which. If another controller asks about it, even a slow answer is waited for. Otherwise one
-                that is on its way is taken up: to ask anew each time would mean never to get it.
+            node: To which. If another controller asks about it, even a slow answer is waited for. Otherwise
+                one that is on its way is taken up: to ask anew each time would mean never to get it.
         """
         if not self._is_known or self._world.clock.now_s() - self._read_s < FRESH_S:
             return
         patient = node in self.named
-        self.heard(
-            self._world.asker.ask_all(self.questions(), self._policy.call_deadline_s, patient=patient)
-        )
+        self.heard(self._world.asker.ask_all(self.questions(), self._policy.call_deadline_s, patient=patient))
 
     def tell(self) -> None:
         """Tell people what cannot be read, once; where nothing at all can be, that is told already."""

@@ -37,16 +37,16 @@ class Names:
         self._read: dict[str, tuple[Identities, NodeView, NodeView]] = {}
         """Each node as it was last read, by its UID: with which identities, before and after."""
 
-    def learn(self, views: Iterable[NodeView], answering: Collection[str]) -> None:
-        """Ask endpoints that have just answered who they are, if something written on a Node needs it.
+    def learn(self, written: Iterable[NodeView | Note], answering: Collection[str]) -> None:
+        """Ask endpoints that have just answered who they are, if something that is written down needs it.
 
         Args:
-            views: All nodes, as they were read.
+            written: All nodes, as they were read, and what is noted of them on this agent's disk.
             answering: Those endpoints.
         """
         self._answering = answering
         unknown = [endpoint for endpoint in answering if endpoint not in self._known.told]
-        if unknown and any(map(goes_by_identity, views)):
+        if unknown and any(map(goes_by_identity, written)):
             self._ask(unknown)
 
     def read(self, node: NodeView) -> NodeView:

@@ -141,7 +141,7 @@ class Observer:
         self._notes.try_again()
         readings, failed = _read_in(self._swept)
         now_s = self._world.clock.now_s()
-        self._names.learn(self._keeper.nodes, self._swept.keys() - failed)
+        self._names.learn((*self._keeper.nodes, *self._notes.notes), self._swept.keys() - failed)
         views = [self._notes.read(self._names.read(remembered(view))) for view in self._keeper.nodes]
         leases = self._memory.leases
         scene = Scene(
@@ -214,7 +214,7 @@ class Observer:
         """
         known = self._leases.ask(self._world.cluster.nodes)
         readings, failed = _read_in(sweeps)
-        self._names.learn(known.views, sweeps.keys() - failed)
+        self._names.learn((*known.views, *self._notes.notes), sweeps.keys() - failed)
         calls = self._calls.named
         views = [self._leases.newest(view) for view in known.views]
         directory = self._index.directory(views, readings, failed)

@@ -749,7 +749,7 @@ class Truth:
         return not booted or self._simulation.holds_pods(guest)
 
     def _given_away(self, node: str, how: str) -> None:
-        oldest_s = self._simulation.clock.now_s() - self._answer_s
+        oldest_s = self.now_s - self._answer_s - self._simulation.shape.call_s
         for guest in self._living(node):
             brought_back = not guest.cold or guest.power is not PowerState.RUNNING
             looked_s = -math.inf if self._actor is None else self._actor.looks.get(guest.name, -math.inf)

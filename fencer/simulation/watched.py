@@ -22,6 +22,10 @@ ON_ITS_WAY_S = 10.0
 """How long a Lease counts for its holder, by its own clock."""
 
 
+ON_ITS_WAY_BACK_S = 0.1
+"""An answer that was on its way when its clocks stopped is there at once when they go on."""
+
+
 @dataclass(slots=True)
 class Actor:
     """An agent, in one life of its process.
@@ -58,7 +62,7 @@ class Actor:
         """
         looked_s = max((self.looks.get(guest, -math.inf) for guest in guests), default=-math.inf)
         oldest_s = self.own.stopped_s - self.policy.evidence_max_age_s - ON_ITS_WAY_S
-        due = oldest_s <= looked_s <= self.own.went_on_s
+        due = oldest_s <= looked_s <= self.own.went_on_s + ON_ITS_WAY_BACK_S
         return due and self.went_on_lately(now_s)
 
 

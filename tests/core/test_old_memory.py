@@ -123,6 +123,8 @@ class TestOrdinaryBoot:
         off = replace(RUNS, run=run())
         assert sign_of_known_boot(back(node=quiet, history=off, evidence=reading), ARMED) == ""
         assert sign_of_known_boot(back(node=quiet, evidence=None), ARMED) == SILENT_SINCE
+        unheard = replace(early, deaf_s=BOOT_ID_LATE_S)  # the API server was away: it could report nothing
+        assert sign_of_known_boot(back(node=unheard, evidence=reading), ARMED) == ""
 
     @pytest.mark.parametrize(("since_s", "alarmed"), [(BOOT_ID_LATE_S, True), (BOOT_ID_LATE_S - 0.1, False)])
     def test_the_run_that_was_fenced_may_be_reset_and_boots_then(self, since_s, alarmed):

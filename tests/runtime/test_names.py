@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fencer.core import annotations as keys
-from fencer.core.model import Binding, Doubt, Doubted, FenceMark, Intent, PowerState, Reason, Word
+from fencer.core.model import Binding, Doubt, Doubted, FenceMark, Intent, Note, PowerState, Reason, Word
 from fencer.core.policy import SavedGuest
 from fencer.errors import HypervisorProtocol
 from fencer.runtime.names import ASK_AGAIN_S
@@ -227,6 +227,15 @@ def test_a_node_reads_the_same_until_it_changes(stage):
     assert names.read(before) is names.read(before) is not before
     names.keep(())
     assert names.read(before) == names.read(replace(before))
+
+
+def test_so_does_what_an_agent_that_only_observes_has_noted(stage):
+    """An endpoint was renamed since. The Nodes say nothing about it."""
+    names = on_site(stage, Site(stage.simulation.hypervisor, LAB)).shared.names
+    bound = Binding(replace(stage.simulation.guest("k8s-2").ref, endpoint="before", hypervisor=LAB), ("b",))
+    for note in (Note("k8s-2", "uid-2", binding=bound), Note("k8s-2", "uid-2", (), bound, instead_of=bound)):
+        names.learn([note], {"lab"})
+        assert names.own(note).binding.guest.endpoint == "lab"
 
 
 def test_what_is_not_known_here_is_written_as_it_was_read(stage):

@@ -92,9 +92,7 @@ def _untold(
     #   a Node without a record
     if _ran_unseen(stage, scenario, wrong, stood) or _cordoned_between_looks(scenario, wrong):
         return True
-    # excuse: a cordon is lifted sooner than `settle_s` by an agent that stood still while it lifted the fence
-    since_s = stage.simulation.timeline.now_s() - scenario.policy.settle_s
-    if "its cordon is lifted" in wrong and any(to_s > since_s for _, to_s in stood):
+    if _was_on_its_way(stage, scenario, wrong, stood):
         return True
     shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
     began_s = stage.simulation.timeline.began_s
@@ -168,6 +166,19 @@ def _ran_unseen(stage: Stage, scenario: Scenario, wrong: str, stood: Sequence[St
         for from_s, to_s in stood
         if from_s <= ran.at_s and paused.at_s <= to_s and to_s - from_s < policy.apart_s
     )
+
+
+def _was_on_its_way(stage: Stage, scenario: Scenario, wrong: str, stood: Sequence[Still]) -> bool:
+    """Whether an agent stood still with a call on its way, which came long after what it was right for."""
+    # excuse: an agent stood still with a call on its way: a cordon is lifted sooner than `settle_s`, or a pod
+    #   is cleared whose node is not fenced any more
+    lasts_s = {
+        "its cordon is lifted": scenario.policy.settle_s,
+        "is cleared, and its node was not fenced": scenario.shape.call_s,
+    }
+    now_s = stage.simulation.timeline.now_s()
+    since_s = [now_s - one_s for text, one_s in lasts_s.items() if text in wrong]
+    return any(to_s >= one_s for _, to_s in stood for one_s in since_s)
 
 
 def _cordoned_between_looks(scenario: Scenario, wrong: str) -> bool:
