@@ -714,9 +714,9 @@ class Truth:
 
     def _note_power(self, guest: Guest) -> None:
         self.commanded.changes(guest.node)
-        for copy in self._simulation.world.copies_of(guest):  # it may start, and what was plain stays so
-            if copy.node == guest.node and self._gives_itself_away(copy, [guest]):
-                self.boots.exposed_s[copy.name] = self.now_s
+        for twin in self._twins_of(guest):  # it may start, and what was plain stays so
+            if self._gives_itself_away(twin, [guest]):
+                self.boots.exposed_s[twin.name] = self.now_s
         alive = guest.power in _states_of_life(trusts=self._trusted)
         if guest.power is not PowerState.RUNNING:
             self._runs_since_s.pop(guest.name, None)
@@ -759,8 +759,8 @@ class Truth:
             if (brought_back and since) or (not brought_back and self._was_never_heard(guest)):
                 self.overtaken += 1
                 continue
-            # excuse: another tool starts a VM at an endpoint that the agent does not know, and its kubelet
-            #   is alive there for too short a time to show that
+            # excuse: another tool starts a VM at an endpoint that the agent does not know, or another machine
+            #   joins under its name, and is alive for too short a time, while the VM is off, to show that
             if self._is_hidden_copy(guest):
                 self.unseen_copies += 1
                 guest.outdated = True
@@ -776,21 +776,26 @@ class Truth:
         return [guest.name for guest in self._simulation.world.guests.values() if guest.node == node]
 
     def _is_hidden_copy(self, guest: Guest) -> bool:
-        """Whether another tool has started a VM where the agent can't look, and its kubelet was too brief."""
-        copies = [one for one in self._simulation.world.copies_of(guest) if one.node == guest.node]
-        if not copies or self._actor is None or guest.endpoint in self._actor.knows:
+        """Whether a second machine is the node where the agent can't look, and its kubelet was too brief."""
+        twins = self._twins_of(guest)
+        if not twins or self._actor is None or guest.endpoint in self._actor.knows:
             return False
         exposed_s = self.boots.exposed_s.get(guest.name)
         # The VM at home may have run since: that counts once its own boot is shown.
         exposed = exposed_s is not None and exposed_s >= self.boots.shown_since_s(guest.node, guest.boot_id)
-        return not exposed and not self._gives_itself_away(guest, copies)
+        return not exposed and not self._gives_itself_away(guest, twins)
 
-    def _gives_itself_away(self, guest: Guest, copies: Collection[Guest]) -> bool:
+    def _twins_of(self, guest: Guest) -> list[Guest]:
+        """Return the other machines that are its node: copies of its disk, and what joined under its name."""
+        others = self._simulation.world.guests.values()
+        return [one for one in others if one is not guest and one.node == guest.node and guest.node]
+
+    def _gives_itself_away(self, guest: Guest, twins: Collection[Guest]) -> bool:
         """Whether a kubelet is alive for long while its VM is off at home.
 
         It takes three looks to expose that it runs elsewhere.
         """
-        off_s = max((self._off_since_s.get(one.name, math.inf) for one in copies), default=math.inf)
+        off_s = max((self._off_since_s.get(one.name, math.inf) for one in twins), default=math.inf)
         since_s = max(off_s, self._runs_since_s.get(guest.name, math.inf))
         node = self._simulation.api.nodes.get(guest.node)
         renew_s = self._simulation.timing_of(guest.node).renew_s
