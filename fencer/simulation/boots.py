@@ -40,6 +40,7 @@ class Boots:
             under its name reported another one in between.
         starts_s: Node → when each run of its VM began.
         changed_boot: Node → how it came to show the boot that it shows.
+        sweeps_s: When armed agents have read all VMs of an endpoint, by the world's clock.
         exposed_s: VM → when its kubelet was last alive for so long, while another VM of its node and its disk
             was off, that it had to be running where no agent looks; by the world's clock.
         seen_alive: VMs that an armed agent has read running, with a kubelet that was alive for long enough
@@ -51,6 +52,7 @@ class Boots:
         self.earlier_boot_s: dict[str, float] = {}
         self.starts_s: dict[str, list[float]] = {}
         self.changed_boot: dict[str, ShownBoot] = {}
+        self.sweeps_s: list[float] = []
         self.exposed_s: dict[str, float] = {}
         self.seen_alive: set[str] = set()
         self._simulation = simulation
@@ -92,7 +94,9 @@ class Boots:
         for guest in guests:
             # excuse: memory of a boot that its Node had not shown yet when it was fenced counts as no old
             #   memory
-            if guest.power is not PowerState.RUNNING or guest.outdated or guest.boot_id == known:
+            begun = guest.cold and not self._simulation.holds_pods(guest)
+            stands = guest.power is not PowerState.RUNNING and not begun
+            if stands or guest.outdated or guest.boot_id == known:
                 boots.add(guest.boot_id)
             if guest.snapshot is not None:
                 boots.add(guest.snapshot.boot_id)

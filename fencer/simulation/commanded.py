@@ -155,4 +155,5 @@ class Commanded:
         keeps = typed.interrupted or typed.says("--keep-cordon")
         unreached = self._simulation.api.down_why is not None
         own = self._cordoned_by.get(node.name) is typed and typed.nodes == (node.name,)
-        return not (typed.done or keeps or unreached) and own and node.unschedulable
+        left = node.unschedulable and node.cordoner == "fencer"
+        return not (typed.done or keeps or unreached) and own and left

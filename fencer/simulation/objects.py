@@ -12,6 +12,7 @@ from random import Random
 from typing import TypeAlias
 from uuid import UUID
 
+from fencer.core.history import LEASE_DURATION_S
 from fencer.core.model import OUT_OF_SERVICE, Taint
 from fencer.simulation.clock import VirtualClock
 
@@ -31,6 +32,7 @@ class ApiNode:
         lease: renewTime of the node's lease, as text.
         lease_version: Its resourceVersion.
         renewed_s: When it was last renewed.
+        heard_since_s: When it was renewed again after it had been silent for a lease's duration.
         renewals: How often.
         out_of_service_until_s: When the out-of-service taint was last taken off.
         ready_since_s: Since when Ready is True.
@@ -55,6 +57,7 @@ class ApiNode:
     lease: str | None = None
     lease_version: int = 0
     renewed_s: float = float("-inf")
+    heard_since_s: float = float("-inf")
     renewals: int = 0
     out_of_service_until_s: float = float("-inf")
     ready_since_s: float = float("-inf")
@@ -210,6 +213,8 @@ class Api:
         """Renew a node's lease: an object of its own, of which no watcher is told."""
         self.version += 1
         node.lease, node.lease_version = self.clock.utc("microseconds"), self.version
+        if self.clock.now_s() - node.renewed_s > LEASE_DURATION_S:
+            node.heard_since_s = self.clock.now_s()
         node.renewed_s = self.clock.now_s()
         node.renewals += 1
 

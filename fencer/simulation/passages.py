@@ -100,8 +100,9 @@ def move_cold(world: Datacenter, guest: Guest, endpoint: str, host: str) -> bool
         endpoint: Where it goes.
         host: And to which host there.
     """
-    if guest.power is not PowerState.RUNNING or guest.passage is not None:
-        return False
+    left = any(one.endpoint == endpoint and one.uuid == guest.uuid for one in world.guests.values())
+    if guest.power is not PowerState.RUNNING or guest.passage is not None or left:
+        return False  # no endpoint has two definitions of one id
     world.power_off(guest, "shutdown")
     starts = guest.starts
 

@@ -19,6 +19,7 @@ see the other. If another tool starts it, they are counted, and are no breach.
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,6 +83,9 @@ CALLS_OF_A_LIFT = 4
 
 LOOKS_UNTIL_SHOWN = 3
 """So many looks of a kubelet at its status after it runs again, memory from before shows itself."""
+
+LOOKS_THAT_SHOW = 3
+"""So many looks at a kubelet that is alive while its VM is off show that it runs elsewhere (D5)."""
 
 A_MOMENT_S = 0.01
 """Times are added up from parts."""
@@ -177,6 +181,7 @@ class Truth:
         """Take note of the VMs of an endpoint that an agent has just read running, with living kubelets."""
         if actor.observes:
             return
+        self.boots.sweeps_s.append(self.now_s)
         for guest in self._simulation.world.guests.values():
             if guest.endpoint == endpoint and self._simulation.heard(guest):
                 renewed_s = self._simulation.api.nodes[guest.node].renewed_s
@@ -338,7 +343,8 @@ class Truth:
             return
         if guest.power is PowerState.PAUSED:
             self._hold_against_pause(guest)
-        known_s = now_s - max(self._runs_since_s.get(guest.name, -math.inf), node.ready_since_s)
+        heard_since_s = max(node.ready_since_s, node.heard_since_s)
+        known_s = now_s - max(self._runs_since_s.get(guest.name, -math.inf), heard_since_s)
         # excuse: the power of a VM is cut that was resumed, or whose kubelet is alive again, less than
         #   `evidence_max_age_s` ago
         if guest.power is not PowerState.RUNNING or known_s < self._answer_s:
@@ -745,11 +751,10 @@ class Truth:
     def _lives(self, guest: Guest) -> bool:
         if guest.power not in _states_of_life(trusts=self._policy.paused_guest is PausedGuest.TRUST):
             return False
-        booted = guest.cold and guest.power in {PowerState.RUNNING, PowerState.PAUSED}
-        return not booted or self._simulation.holds_pods(guest)
+        return not guest.cold or self._simulation.holds_pods(guest)
 
     def _given_away(self, node: str, how: str) -> None:
-        oldest_s = self.now_s - self._answer_s - self._simulation.shape.call_s
+        oldest_s = self.now_s - self._on_its_way_s
         for guest in self._living(node):
             brought_back = not guest.cold or guest.power is not PowerState.RUNNING
             looked_s = -math.inf if self._actor is None else self._actor.looks.get(guest.name, -math.inf)
@@ -760,7 +765,8 @@ class Truth:
                 self.overtaken += 1
                 continue
             # excuse: another tool starts a VM at an endpoint that the agent does not know, or another machine
-            #   joins under its name, and is alive for too short a time, while the VM is off, to show that
+            #   joins under its name, and is alive for too short a time, while the VM is off and agents look,
+            #   to show that; also at any other endpoint, if the configuration names the VM (`nodes:`)
             if self._is_hidden_copy(guest):
                 self.unseen_copies += 1
                 guest.outdated = True
@@ -778,7 +784,10 @@ class Truth:
     def _is_hidden_copy(self, guest: Guest) -> bool:
         """Whether a second machine is the node where the agent can't look, and its kubelet was too brief."""
         twins = self._twins_of(guest)
-        if not twins or self._actor is None or guest.endpoint in self._actor.knows:
+        if not twins or self._actor is None:
+            return False
+        # A VM that the configuration names is looked for nowhere else.
+        if guest.endpoint in self._actor.knows and guest.node not in self._simulation.shape.mapped:
             return False
         exposed_s = self.boots.exposed_s.get(guest.name)
         # The VM at home may have run since: that counts once its own boot is shown.
@@ -799,7 +808,10 @@ class Truth:
         since_s = max(off_s, self._runs_since_s.get(guest.name, math.inf))
         node = self._simulation.api.nodes.get(guest.node)
         renew_s = self._simulation.timing_of(guest.node).renew_s
-        return node is not None and node.renewed_s - since_s >= gives_away_s(self._simulation.shape, renew_s)
+        if node is None or node.renewed_s - since_s < gives_away_s(self._simulation.shape, renew_s):
+            return False
+        looks = bisect(self.boots.sweeps_s, node.renewed_s) - bisect(self.boots.sweeps_s, since_s)
+        return looks >= LOOKS_THAT_SHOW
 
     def _was_never_heard(self, guest: Guest) -> bool:
         """Whether its kubelet has not reported this boot yet, so that nobody knows of it."""

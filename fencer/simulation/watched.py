@@ -12,7 +12,7 @@ from typing import Protocol
 from fencer.core.model import Evidence, FenceMark, GuestRef, NodeView, PodView
 from fencer.core.policy import Mode, Policy
 from fencer.core.times import parse_utc
-from fencer.ports import Cleared, Cluster, Deadline, Hypervisor
+from fencer.ports import Cleared, Cluster, Deadline, Hypervisor, Nodes
 from fencer.simulation.commanded import Commanded
 from fencer.simulation.commands import Typed
 from fencer.simulation.guests import Guest
@@ -190,6 +190,11 @@ class WatchedCluster:
                 return call(*args, **options)
 
         return watched
+
+    def nodes(self) -> Nodes:
+        """See `fencer.ports.Cluster.nodes`. A command has no watch that could miss anything: it lists."""
+        with self._witness.acting(self._actor):
+            return self._cluster.nodes() if self._actor.typed is None else self._cluster.list_nodes()
 
     def clear(self, pod: PodView, why: str) -> Cleared:
         """See `fencer.ports.Cluster.clear`."""

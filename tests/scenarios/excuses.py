@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TypeAlias
 
+from fencer.core.model import PowerState
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.deceptions import gives_away_s
 from fencer.simulation.faults import LATE_S, Fault, What
@@ -20,6 +21,8 @@ from tests.scenarios.aftermath import CALLS
 Still: TypeAlias = tuple[float, float]
 """From when to when an agent stood still, in seconds of the story."""
 
+MOVES = frozenset({What.MOVE_OUT, What.MOVE_OUT_LOCKED, What.MOVE_COLD})
+"""What moves a VM to another endpoint."""
 PAUSES = frozenset({What.PAUSE, What.IO_ERROR})
 
 
@@ -49,7 +52,7 @@ def could_not_be_told(
         return True
     # excuse: two writers after a drain by a person of a node that several machines are: a copy of its VM that
     #   another tool has started, or a machine that joined under its name, has confirmed the evictions
-    if _confirmed_by_another(stage, wrong):
+    if _confirmed_by_another(stage, wrong) or _deleted_blindly(stage, wrong) or _stands_in(stage, wrong):
         return True
     return any(
         _untold(stage, replace(scenario, policy=policy), heard, wrong, stood) for policy in scenario.policies
@@ -69,6 +72,24 @@ def _confirmed_by_another(stage: Stage, wrong: str) -> bool:
     volumes = {volume for one in stage.typed if twins & {*one.nodes} for volume in one.volumes}
     written = any(f"{volume} is mounted and being written" in wrong for volume in volumes)
     return written and any(f" in {name} " in wrong for name in names)
+
+
+def _deleted_blindly(stage: Stage, wrong: str) -> bool:
+    """Whether two write because a person has deleted the pods of a VM that runs."""
+    # excuse: two writers after a person has force-deleted the pods of a node without a look
+    nodes = {one.target for one in stage.scenario.script if one.what is What.FORCE_DELETE_BLINDLY}
+    names = {guest.name for guest in stage.simulation.world.guests.values() if guest.node in nodes}
+    return "is mounted and being written" in wrong and any(f" in {name} " in wrong for name in names)
+
+
+def _stands_in(stage: Stage, wrong: str) -> bool:
+    """Whether an order goes to a copy that runs, and that is all that can be seen of a node."""
+    # excuse: an order to a copy of a VM that runs at a known endpoint, and was started about when that VM was
+    #   booted at an endpoint that fencer does not know
+    guests, foreign = stage.simulation.world.guests.values(), stage.scenario.shape.foreign
+    copies = [one for one in guests if f": {one.name}: it is given an order, and is no node's" in wrong]
+    uuids = {one.uuid for one in copies if one.power is PowerState.RUNNING}
+    return any(one.uuid in uuids and one.node and one.endpoint in foreign for one in guests)
 
 
 def drained_twins(stage: Stage) -> frozenset[str]:
@@ -132,6 +153,9 @@ def _untold(
 def _told_true_s(scenario: Scenario, lie: Fault) -> float:
     """Return when the endpoint that lies tells the truth again; infinity: never."""
     shape = scenario.shape
+    moved = any(one.what in MOVES and one.target == lie.target for one in scenario.script)
+    if moved and lie.what is What.LIE_STOPPED:
+        return math.inf  # by the endpoint where it was then
     endpoint = lie.target if lie.what is What.ALL_STOPPED else shape.endpoint_of(lie.target)
     ends = (one for one in scenario.script if one.what is What.TRUTHFUL and one.target == endpoint)
     return min((one.at_s for one in ends if one.at_s >= lie.at_s), default=math.inf)
