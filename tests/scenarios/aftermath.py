@@ -20,7 +20,6 @@ from fencer.simulation.commands import bound_s as bound_of
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import FROZEN_S, Fault, What
 from fencer.simulation.guests import NO_ENDPOINT, Guest
-from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.links import cut_for_ever
 from fencer.simulation.objects import ApiNode, ApiPod
 from fencer.simulation.passages import ARRIVAL_S, COPY_S, SWITCH_S
@@ -230,9 +229,7 @@ def starved(stage: Stage, excepted: Excepted = Excepted(), reported: Collection[
             # excuse: not free: a node with a pod whose owner does not take a finalizer off, or with a
             #   volume that was attached by hand
             if not _held_by_people(stage, name):
-                # excuse: not free: a node without a record of who cordoned it, whose hypervisor is in trouble
-                troubled = _is_in_trouble(stage, guest)
-                known = node.recorded or not (name in reported or troubled)
+                known = node.recorded or name not in reported
                 record = known and not _drained_by_hand(stage, node)
                 yield from _not_free(node, fenced=stage.truth.fenced(name), record=record)
             # excuse: not bound: a node that several VMs of one disk fit, though only one of them runs
@@ -241,12 +238,6 @@ def starved(stage: Stage, excepted: Excepted = Excepted(), reported: Collection[
                 yield f"{name} is heard, and never was bound"
     yield from _left_over(stage)
     yield from _unanswered(stage)
-
-
-def _is_in_trouble(stage: Stage, guest: Guest) -> bool:
-    """Whether what a VM's hypervisor says is wrong, late or missing."""
-    hypervisor = stage.simulation.hypervisors.get(guest.endpoint)
-    return hypervisor is None or hypervisor.trouble != Trouble()
 
 
 def _not_free(node: ApiNode, *, fenced: bool, record: bool) -> Iterator[str]:

@@ -105,6 +105,11 @@ def world_of(seed: int, recipe: str = "", keep: Kept | None = None) -> Scenario:
     return replace(world, script=script, watchers=world.watchers[: keep.agents])
 
 
+SHOWN_TOO = {Reason.CORDON_UNRECORDED, Reason.BLIND}
+"""A cordon without a record is reported; while its hypervisor does not answer, that is, and no story shows
+after that in which way a node is healthy."""
+
+
 def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: Kept | None = None) -> Verdict:
     """Play the world of one seed.
 
@@ -126,7 +131,7 @@ def judge(seed: int, recipe: str = "", agent: AgentFactory = real_agent, keep: K
     try:
         for event in stage.play(lambda: not any(unfinished(stage, excepted, reported)), bound_s):
             events.append(event)
-            if event.data.get("reason") == Reason.CORDON_UNRECORDED and event.node is not None:
+            if event.data.get("reason") in SHOWN_TOO and event.node is not None:
                 reported.add(event.node)
             if back is None and event.data["what"] == "double-writer" and (nodes := revenants(stage)):
                 back = nodes[0], event.t_s

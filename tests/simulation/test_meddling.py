@@ -90,7 +90,8 @@ def test_a_report_shows_what_starts_by_itself():
 def test_a_copy_that_no_hypervisor_shows_counts_once_its_kubelet_was_alive_for_long(heard_s, wrong):
     world = Witnessed(Shape(foreign=("elsewhere",)))
     world.happen(What.CRASH)
-    world.happen(What.STARTED_ABROAD, pass_s=heard_s)
+    world.happen(What.STARTED_ABROAD)
+    world.looks_on(heard_s)
     if wrong:
         with pytest.raises(Breach, match="tainted, and its guest k8s-2@elsewhere is running on elsewhere"):
             world.taint()

@@ -44,6 +44,12 @@ class Witnessed:
         apply(Fault(0.0, what, target), self.simulation)
         self.simulation.clock.advance(pass_s)
 
+    def looks_on(self, for_s):
+        """The rogue looks at all VMs, again and again."""
+        for _ in range(10):
+            self.hypervisors["lab"].sweep()
+            self.simulation.clock.advance(for_s / 10)
+
     def node(self, name="k8s-2"):
         return self.port.fact(name).node
 
@@ -652,17 +658,22 @@ def test_a_copy_that_fencer_could_not_see_is_counted_and_is_no_breach(what, pass
 
 
 @pytest.mark.parametrize(
-    ("alive_s", "shown_s", "plain"),
+    ("alive_s", "looked", "shown_s", "plain"),
     [
-        pytest.param(20.0, 1.0, False, id="too brief to show that it runs elsewhere"),
-        pytest.param(200.0, 1.0, True, id="a start at home that never shows its boot changes nothing"),
-        pytest.param(200.0, 100.0, False, id="after one that did, it counts anew"),
+        pytest.param(20.0, True, 1.0, False, id="too brief to show that it runs elsewhere"),
+        pytest.param(200.0, True, 1.0, True, id="a start at home that never shows its boot changes nothing"),
+        pytest.param(200.0, True, 100.0, False, id="after one that did, it counts anew"),
+        pytest.param(200.0, False, 1.0, False, id="no agent looked meanwhile"),
     ],
 )
-def test_a_copy_that_was_alive_for_long_is_to_be_known_also_after_a_start_at_home(alive_s, shown_s, plain):
+def test_a_copy_that_was_alive_for_long_is_to_be_known_also_after_a_start_at_home(
+    alive_s, looked, shown_s, plain
+):
     world = Witnessed(Shape(foreign=("elsewhere",)))
     world.happen(What.CRASH)
-    world.happen(What.STARTED_ABROAD, pass_s=alive_s)
+    world.happen(What.STARTED_ABROAD)
+    passes = world.looks_on if looked else world.simulation.clock.advance
+    passes(alive_s)
     world.happen(What.NIC_OFF, "k8s-2@elsewhere")
     world.happen(What.START, pass_s=shown_s)
     world.happen(What.CRASH, pass_s=60.0)
