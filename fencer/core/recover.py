@@ -415,8 +415,11 @@ def take_back(subject: Subject, policy: Policy) -> Ending:
 
 
 def _settling_cordon(subject: Subject) -> Cordon | None:
+    """Return the cordon to set, also anew after an earlier fence (R5); None: somebody else has set one."""
     node = subject.node
-    return None if node.unschedulable else Cordon(AFTER_FENCE, node.boot_id, subject.seen.latest_utc)
+    if node.unschedulable and not cordoned_after_fence(node):
+        return None
+    return Cordon(AFTER_FENCE, node.boot_id, subject.seen.latest_utc)
 
 
 def _alive_for(subject: Subject) -> float:

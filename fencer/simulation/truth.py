@@ -27,10 +27,12 @@ from datetime import datetime
 from typing import cast
 
 from fencer.core import pause
-from fencer.core.annotations import PAUSE
+from fencer.core.annotations import CORDON, PAUSE, read_cordon
+from fencer.core.cordon import AFTER_FENCE
 from fencer.core.maintenance import window_for
 from fencer.core.model import (
     OUT_OF_SERVICE,
+    Cordon,
     GuestRef,
     PodView,
     PowerState,
@@ -412,7 +414,9 @@ class Truth:
         elif was.tainted and not now.tainted and name not in self._ours:
             self._breach(name, "a taint is lifted that fencer did not set")
         elif was.tainted and not now.tainted:
-            self._judge_lift(name, cordons=now.cordoned and not was.cordoned)
+            note = read_cordon(self._simulation.api.nodes[name].annotations.get(CORDON))
+            ours = now.cordoner == "fencer" and isinstance(note, Cordon) and note.by == AFTER_FENCE
+            self._judge_lift(name, cordons=now.cordoned and ours)
         if now.cordoned and not was.cordoned:
             self.commanded.cordons(name)
         if was.cordoned and not now.cordoned and was.cordoner == "fencer":

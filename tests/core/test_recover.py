@@ -136,6 +136,13 @@ class TestReturn:
         cordoned = returned(node=replace(returned().node, unschedulable=True))
         assert decide(cordoned, ARMED).actions == (UntaintNode(None),)
 
+    def test_its_own_cordon_from_after_an_earlier_fence_is_set_anew(self):
+        """Its note has the boot and the time of that one: it would be lifted at once (R5)."""
+        before = Cordon("unfence", BOOT, "2026-11-20T08:00:00Z")
+        cordoned = replace(returned().node, unschedulable=True, cordon=before, cordoner="fencer")
+        fresh = Cordon("unfence", NEW_BOOT, NOW_UTC)
+        assert decide(returned(node=cordoned), ARMED).actions == (UntaintNode(fresh),)
+
     def test_ready_is_not_asked_for(self):
         assert decide(returned(node=replace(returned().node, ready=False)), ARMED).verdict is Verdict.UNFENCE
 
