@@ -228,12 +228,16 @@ class Campaigns:
         return [endpoint for endpoint, its_name in self._names.items() if its_name == name]
 
     def _leave(self, name: str) -> None:
-        """Give a Lease back that this agent can do nothing with, and leave it to others."""
+        """Give a Lease back that this agent can do nothing with, and leave it to others for a moment.
+
+        Also one that it does not hold: its holder may die, and this agent be the only one left.
+        """
         wanted = self._campaigns.get(name, Campaign(self._me)).released(self._wall())
+        now_s = self._clock.now_s()
+        rests_until_s = self._fitness.rest(self._endpoints(name), now_s)
+        if rests_until_s is not None and now_s >= self._rests_until_s.get(name, float("-inf")):
+            self._rests_until_s[name] = rests_until_s
         if wanted is not None:
-            rests_until_s = self._fitness.rest(self._endpoints(name), self._clock.now_s())
-            if rests_until_s is not None:
-                self._rests_until_s[name] = rests_until_s
             self._give_back(name, wanted)
         self._read(name)
 

@@ -337,6 +337,22 @@ def test_where_no_other_one_can_it_tries_again(cluster):
     assert 100 < held < 200 - REST_S
 
 
+def test_a_standby_that_cannot_do_what_is_due_takes_it_over_all_the_same_once_its_holder_is_dead(cluster):
+    """It is the only one left. One VM on which fencer may not act must not take all others from it."""
+    cluster.agent("a")
+    cluster.run(SOON_S)
+    left = cluster.agent("b", looks=False)
+    led = []
+    for second in range(int(4 * UNABLE_S)):
+        if second > 2 * UNABLE_S:
+            cluster.still.add("a")
+        left.passed(Sight({"k8s-2": due(Reason.NO_POWER_RIGHTS)}, (LAB,)))
+        cluster.run(1.0)
+        led += cluster.orderly()
+        assert len(cluster.orderly()) <= 1
+    assert (led[0], led[-1], {*led}) == ("a", "b", {"a", "b"})
+
+
 def due(reason):
     """A node, as a pass has judged it for a reason."""
     decision = Decision(Verdict.WAIT, reason, guest=GuestRef(LAB, "2", "uuid-2", "k8s-2", None))
