@@ -131,7 +131,8 @@ class Truth:
         self.taken_for_gone: set[str] = set()
         """Guests that were fenced while they were paused, by ``paused_guest: trust``."""
         self._at_first, self._acting = len(simulation.api.nodes), False
-        self.commanded = Commanded(simulation, self._breach, policy.evidence_max_age_s)
+        late_s = policy.evidence_max_age_s + CALLS_ON_THEIR_WAY * simulation.shape.call_s
+        self.commanded = Commanded(simulation, self._breach, late_s)
         """What commands do."""
         self._actor: Actor | None = None
         """Whose doing it is, what is just done."""

@@ -35,6 +35,8 @@ BOOT_S = 120.0
 
 FORGED = frozenset({What.FORGE_MARK, What.HOSTILE_NOTES})
 """What makes a mark one that cannot be read."""
+STANDS = frozenset({"agent-freezes", "agent-goes-on"})
+"""What a story shows of agents that stand still."""
 LIES = frozenset({What.LIE_STOPPED, What.ALL_STOPPED})
 """What makes an endpoint one that is wrong about VMs."""
 BOOTED_AWAY = frozenset({What.MOVE_COLD, What.STARTED_ABROAD})
@@ -317,6 +319,9 @@ def missing_alarms(
     until_s = back_s + ALARMED_WITHIN_S + 2 * stage.scenario.renew_s
     # excuse: old memory is back without an alarm where something befalls each agent that watches everything,
     #   within a minute before or until it would be due
+    stalls = any(fault.what is What.AGENT_STALLS for fault in stage.scenario.script)
+    if stalls and any(event.data["what"] in STANDS and began_s <= event.t_s <= until_s for event in events):
+        return
     hit = {
         fault.target
         for fault in stage.scenario.script

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,8 +17,10 @@ from fencer.simulation.deceptions import gives_away_s
 from fencer.simulation.faults import LATE_S, Fault, What
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.stage import Stage
-from tests.scenarios.aftermath import CALLS
+from tests.scenarios.aftermath import CALLS, USUAL_ANSWER_S
 
+AT_ONCE_S = 0.02
+"""A call that is on its way has its effect as soon as its agent goes on; a new one takes longer."""
 Still: TypeAlias = tuple[float, float]
 """From when to when an agent stood still, in seconds of the story."""
 
@@ -113,7 +116,7 @@ def _untold(
     #   a Node without a record
     if _ran_unseen(stage, scenario, wrong, stood) or _cordoned_between_looks(scenario, wrong):
         return True
-    if _was_on_its_way(stage, scenario, wrong, stood):
+    if _was_on_its_way(stage, scenario, wrong, stood) or _called_off_before(stage, scenario, wrong):
         return True
     shape, lies, now_s = scenario.shape, dict[str, datetime](), stage.simulation.timeline.now_s()
     began_s = stage.simulation.timeline.began_s
@@ -195,14 +198,28 @@ def _ran_unseen(stage: Stage, scenario: Scenario, wrong: str, stood: Sequence[St
 def _was_on_its_way(stage: Stage, scenario: Scenario, wrong: str, stood: Sequence[Still]) -> bool:
     """Whether an agent stood still with a call on its way, which came long after what it was right for."""
     # excuse: an agent stood still with a call on its way: a cordon is lifted sooner than `settle_s`, or a pod
-    #   is cleared whose node is not fenced any more
+    #   is cleared whose node is not fenced any more, or whose VM has memory again
     lasts_s = {
         "its cordon is lifted": scenario.policy.settle_s,
         "is cleared, and its node was not fenced": scenario.shape.call_s,
+        "is cleared, and its guest": AT_ONCE_S * (scenario.shape.call_s > USUAL_ANSWER_S),
     }
     now_s = stage.simulation.timeline.now_s()
     since_s = [now_s - one_s for text, one_s in lasts_s.items() if text in wrong]
     return any(to_s >= one_s for _, to_s in stood for one_s in since_s)
+
+
+def _called_off_before(stage: Stage, scenario: Scenario, wrong: str) -> bool:
+    """Whether a VM ended so soon after its hypervisor had called it off that no agent looked in between."""
+    # excuse: a fence sooner than `confirm_s` after a VM has ended that its hypervisor called off before, less
+    #   than a poll and an answer ago
+    found = re.search(r": tainted, and (\S+) is off for ([\d.]+) s only", wrong)
+    if found is None:
+        return False
+    off_s = stage.simulation.timeline.now_s() - float(found[2])
+    lies = [one for one in scenario.script if one.what is What.LIE_STOPPED and one.target == found[1]]
+    told_s = [_told_true_s(scenario, one) for one in lies if one.at_s <= off_s]
+    return any(off_s - one_s < scenario.policy.poll_s + CALLS * scenario.shape.call_s for one_s in told_s)
 
 
 def _cordoned_between_looks(scenario: Scenario, wrong: str) -> bool:
