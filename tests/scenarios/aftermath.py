@@ -372,9 +372,10 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
     #   alive there
     if guest.name != node.name and guest.name not in stage.truth.boots.seen_alive:
         return
-    # excuse: not fenced: a paused VM of which another tool has started a copy where fencer does not look
-    abroad = {one.target for one in stage.scenario.script if one.what is What.STARTED_ABROAD}
-    if guest.power is PowerState.PAUSED and node.name in abroad:
+    # excuse: not fenced: a paused VM of which another tool has started a copy elsewhere
+    started = {What.STARTED_ABROAD, What.STARTED_ELSEWHERE}
+    copied = {one.target for one in stage.scenario.script if one.what in started}
+    if guest.power is PowerState.PAUSED and node.name in copied:
         return
     # excuse: not fenced: a dead node whose taint a person has taken off
     if not node.out_of_service and _fence_was_taken_off(stage, node.name):
