@@ -40,7 +40,7 @@ class Boots:
             under its name reported another one in between.
         starts_s: Node → when each run of its VM began.
         changed_boot: Node → how it came to show the boot that it shows.
-        sweeps_s: When armed agents have read all VMs of an endpoint, by the world's clock.
+        looks_s: When armed agents have read all nodes, by the world's clock.
         exposed_s: VM → when its kubelet was last alive for so long, while another VM of its node and its disk
             was off, that it had to be running where no agent looks; by the world's clock.
         seen_alive: VMs that an armed agent has read running, with a kubelet that was alive for long enough
@@ -52,7 +52,7 @@ class Boots:
         self.earlier_boot_s: dict[str, float] = {}
         self.starts_s: dict[str, list[float]] = {}
         self.changed_boot: dict[str, ShownBoot] = {}
-        self.sweeps_s: list[float] = []
+        self.looks_s: list[float] = []
         self.exposed_s: dict[str, float] = {}
         self.seen_alive: set[str] = set()
         self._simulation = simulation

@@ -180,11 +180,15 @@ class Truth:
         guests = (guest for guest in self._simulation.world.guests.values() if guest.node == node)
         return max((self._runs_since_s.get(guest.name, -math.inf) for guest in guests), default=-math.inf)
 
+    def listed(self, actor: Actor) -> None:
+        """Take note that an agent has read all nodes."""
+        if not actor.observes:
+            self.boots.looks_s.append(self.now_s)
+
     def swept(self, endpoint: str, actor: Actor) -> None:
         """Take note of the VMs of an endpoint that an agent has just read running, with living kubelets."""
         if actor.observes:
             return
-        self.boots.sweeps_s.append(self.now_s)
         for guest in self._simulation.world.guests.values():
             if guest.endpoint == endpoint and self._simulation.heard(guest):
                 renewed_s = self._simulation.api.nodes[guest.node].renewed_s
@@ -815,7 +819,7 @@ class Truth:
         renew_s = self._simulation.timing_of(guest.node).renew_s
         if node is None or node.renewed_s - since_s < gives_away_s(self._simulation.shape, renew_s):
             return False
-        looks = bisect(self.boots.sweeps_s, node.renewed_s) - bisect(self.boots.sweeps_s, since_s)
+        looks = bisect(self.boots.looks_s, node.renewed_s) - bisect(self.boots.looks_s, since_s)
         return looks >= LOOKS_THAT_SHOW
 
     def _was_never_heard(self, guest: Guest) -> bool:

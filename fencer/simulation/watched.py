@@ -81,6 +81,10 @@ class Witness(Protocol):
         """What changes now is the doing of an agent."""
         ...
 
+    def listed(self, actor: Actor) -> None:
+        """An agent has just read all nodes."""
+        ...
+
     def swept(self, endpoint: str, actor: Actor) -> None:
         """An agent has just listed the VMs of an endpoint."""
         ...
@@ -194,7 +198,9 @@ class WatchedCluster:
     def nodes(self) -> Nodes:
         """See `fencer.ports.Cluster.nodes`. A command has no watch that could miss anything: it lists."""
         with self._witness.acting(self._actor):
-            return self._cluster.nodes() if self._actor.typed is None else self._cluster.list_nodes()
+            listed = self._cluster.nodes() if self._actor.typed is None else self._cluster.list_nodes()
+        self._witness.listed(self._actor)
+        return listed
 
     def clear(self, pod: PodView, why: str) -> Cleared:
         """See `fencer.ports.Cluster.clear`."""

@@ -438,6 +438,9 @@ class TestAnotherRun:
     def test_nothing_else_shows_that(self, reading):
         assert self.after(reading) == (-inf, 0, "")
 
+    def test_one_that_is_as_old_as_the_last_does(self):
+        assert self.after(replace(self.AGAIN, observed_at_s=self.RAN.run.last_s))[1:] == (60, "old")
+
     def test_nor_after_an_unnamed_run(self):
         unnamed = replace(self.RAN, run=replace(self.RAN.run, incarnation=None))
         assert self.after(before=unnamed) == (-inf, 0, "")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fencer.core.model import Binding, Unreadable
+from fencer.core.model import Binding, Note, Unreadable
 from fencer.core.naming import Identities, goes_by_identity, named
 from tests.core.build import BOOT, GUEST, MARK, doubt, node
 
@@ -100,6 +100,14 @@ def test_what_cannot_be_read_is_left_alone():
 def test_one_with_an_identity_is_enough_to_need_ones_own(written):
     assert not goes_by_identity(node(mark=MARK, doubts=(doubt(),)))
     assert goes_by_identity(node(**written))
+
+
+def test_so_it_is_in_what_an_agent_has_noted():
+    bound, before = Binding(called("lab", PVE), (BOOT,)), Binding(called("lab"), (BOOT,))
+    assert goes_by_identity(Note("k8s-2", "uid-2", binding=bound))
+    assert goes_by_identity(Note("k8s-2", "uid-2", binding=before, instead_of=bound))
+    assert goes_by_identity(Note("k8s-2", "uid-2", (doubt(guest=called("lab", PVE)),)))
+    assert not goes_by_identity(Note("k8s-2", "uid-2", (doubt(),), before, instead_of=before))
 
 
 def test_what_is_written_names_the_hypervisor_as_far_as_it_is_known():

@@ -45,9 +45,9 @@ class Witnessed:
         self.simulation.clock.advance(pass_s)
 
     def looks_on(self, for_s):
-        """The rogue looks at all VMs, again and again."""
+        """The rogue looks at all nodes, again and again."""
         for _ in range(10):
-            self.hypervisors["lab"].sweep()
+            self.port.nodes()
             self.simulation.clock.advance(for_s / 10)
 
     def node(self, name="k8s-2"):
