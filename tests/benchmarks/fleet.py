@@ -227,7 +227,13 @@ class Direct(InTurn):
     def ask(self, _endpoint: str, call: Callable[[], Any], _deadline_s: float) -> Any:
         return call()
 
-    def ask_all(self, calls: Mapping[str, Callable[[], Any]], _deadline_s: float) -> dict[str, Any]:
+    def ask_all(
+        self,
+        calls: Mapping[str, Callable[[], Any]],
+        _deadline_s: float,
+        *,
+        patient: bool = False,  # noqa: ARG002 - as an Asker is called
+    ) -> dict[str, Any]:
         answers: dict[str, Any] = {}
         for name, call in calls.items():
             try:

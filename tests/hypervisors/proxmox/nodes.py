@@ -119,7 +119,13 @@ class AtOnce(InTurn):
     def ask(self, _endpoint: str, call: Callable[[], T], _deadline_s: float) -> T:
         return call()
 
-    def ask_all(self, calls: Mapping[str, Callable[[], T]], _deadline_s: float) -> dict[str, T | FencerError]:
+    def ask_all(
+        self,
+        calls: Mapping[str, Callable[[], T]],
+        _deadline_s: float,
+        *,
+        patient: bool = False,  # noqa: ARG002 - as an Asker is called
+    ) -> dict[str, T | FencerError]:
         answers: dict[str, T | FencerError] = {}
         for name, call in calls.items():
             try:
