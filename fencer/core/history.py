@@ -332,7 +332,7 @@ def _began_again(history: GuestHistory, evidence: Evidence) -> bool:
     """Whether the VM runs in another run than it last did, on the same host: it was off in between.
 
     A run that was read off says nothing: what its node has said since that reading counts. Nor does another
-    host, as a migration names the run anew; nor a reading that a later one has overtaken.
+    host, as a migration gives the run a new name; nor a reading that a later one has overtaken.
     """
     run = history.run
     if (

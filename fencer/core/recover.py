@@ -415,7 +415,7 @@ def take_back(subject: Subject, policy: Policy) -> Ending:
 
 
 def _settling_cordon(subject: Subject) -> Cordon | None:
-    """Return the cordon to set, also anew after an earlier fence (R5); None: somebody else has set one."""
+    """Return the cordon to set, also in place of an earlier fence's (R5); None: another cordon is there."""
     node = subject.node
     if node.unschedulable and not cordoned_after_fence(node):
         return None

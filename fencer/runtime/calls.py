@@ -88,7 +88,7 @@ class Calls:
 
         Args:
             node: To which. If another controller asks about it, even a slow answer is waited for. Otherwise
-                one that is on its way is taken up: to ask anew each time would mean never to get it.
+                one that is on its way is used: a new request each time would never be answered in time.
         """
         if not self._is_known or self._world.clock.now_s() - self._read_s < FRESH_S:
             return

@@ -602,7 +602,7 @@ class Truth:
             self._breach(guest.node, "its VM is given an order, and power actions on it are not admitted")
 
     def _is_left_behind(self, guest: Guest, knows: Collection[str]) -> bool:
-        """Whether a node's VM was moved from there to where nobody can see it."""
+        """Whether a node's VM was moved from there to where the agent can't see it."""
         # excuse: an order to what is left of a VM that was moved cold to an endpoint that the agent does not
         #   know, unless its kubelet is alive there for long
         moved = [one for one in self._simulation.world.copies_of(guest) if one.node]
@@ -823,7 +823,7 @@ class Truth:
         return looks >= LOOKS_THAT_SHOW
 
     def _was_never_heard(self, guest: Guest) -> bool:
-        """Whether its kubelet has not reported this boot yet, so that nobody knows of it."""
+        """Whether its kubelet has not reported this boot yet, so that no agent can know it."""
         return guest.node in self._simulation.api.nodes and not self.boots.was_shown(guest)
 
     def _breach_late(self, node: str, text: str) -> None:

@@ -480,8 +480,8 @@ def test_guests_are_told_apart_by_endpoint_id_and_uuid_and_named_for_people():
         pytest.param(NEW_BOOT, True, GUEST.name, True, id="booted again"),
         pytest.param(BOOT, False, GUEST.name, True, id="it came with its memory"),
         pytest.param(BOOT, False, OTHER.name, True, id="it came with its memory, and was renamed"),
-        pytest.param(BOOT, None, GUEST.name, True, id="nobody says how, under its name"),
-        pytest.param(BOOT, None, OTHER.name, False, id="nobody says how, under another name"),
+        pytest.param(BOOT, None, GUEST.name, True, id="the hypervisor does not say, under its name"),
+        pytest.param(BOOT, None, OTHER.name, False, id="the hypervisor does not say, under another name"),
         pytest.param(NEW_BOOT, None, OTHER.name, True, id="booted again under another name"),
     ],
 )

@@ -170,8 +170,8 @@ def test_what_was_never_read_is_read_before_something_is_done():
     assert known.calls.of("k8s-2").by == TOLD
 
 
-def test_a_slow_answer_that_is_on_its_way_is_taken_up_and_not_asked_for_anew():
-    """It takes longer than anybody waits for it: asked for anew before each deed, it would never come."""
+def test_a_slow_answer_that_is_on_its_way_is_taken_up_and_not_asked_for_again():
+    """It takes longer than fencer waits: a new request before each action would never be answered in time."""
     known = Known(Asked((ASKED,)), shape=Shape(api_s=3.0))
     for _ in range(2):
         known.calls.look_again("k8s-9")

@@ -662,7 +662,7 @@ def test_a_copy_that_fencer_could_not_see_is_counted_and_is_no_breach(what, pass
     [
         pytest.param(20.0, True, 1.0, False, id="too brief to show that it runs elsewhere"),
         pytest.param(200.0, True, 1.0, True, id="a start at home that never shows its boot changes nothing"),
-        pytest.param(200.0, True, 100.0, False, id="after one that did, it counts anew"),
+        pytest.param(200.0, True, 100.0, False, id="after one that did, it counts again"),
         pytest.param(200.0, False, 1.0, False, id="no agent looked meanwhile"),
     ],
 )
