@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from fencer.cli.render import clean, say
@@ -14,10 +16,12 @@ class Person:
     Args:
         there: Somebody can be asked.
         agrees: The usual answer is right each time.
+        approves: Node → its VM, of those over which fencer may have power, as it was typed.
     """
 
-    def __init__(self, *, there: bool, agrees: bool) -> None:
+    def __init__(self, *, there: bool, agrees: bool, approves: Mapping[str, str] | None = None) -> None:
         self._there, self._agrees = there, agrees
+        self.approves = approves or {}
 
     @property
     def answers(self) -> bool:

@@ -164,7 +164,9 @@ def _unsaid(observation: Observation) -> str:
 
 def _will_stop(task: Task, observation: Observation) -> bool:
     state = observation.evidence.power_state if observation.evidence else PowerState.UNKNOWN
-    paused = state is PowerState.PAUSED and task.parts.policy.paused_guest is PausedGuest.STOP
+    powered_off = observation.evidence is not None and observation.evidence.powered_off
+    stands = state is PowerState.PAUSED or powered_off
+    paused = stands and task.parts.policy.paused_guest is PausedGuest.STOP
     return paused or (state is PowerState.RUNNING and task.word.stop_guest)
 
 

@@ -14,7 +14,7 @@ from fencer.cli.init_config import Plan, configured, own_file, refuse_what_would
 from fencer.cli.init_hooks import hooks
 from fencer.cli.init_hypervisor import chosen
 from fencer.cli.init_kubernetes import administrator, grant, own_kubeconfig
-from fencer.cli.init_nodes import Matched, guests_of_nodes
+from fencer.cli.init_nodes import Matched, approve_vms, guests_of_nodes
 from fencer.cli.init_waiting import wait_for_leases, wait_for_policy
 from fencer.cli.init_wish import HERE, TYPES, Asked, Chosen, Wish
 from fencer.cli.options import READ_LATER, config_option, yes_option
@@ -74,6 +74,14 @@ from fencer.setup.leases import leases_manifest
 @click.option(
     "--no-power", is_flag=True, help="fencer may stop and start no guest: paused ones are left alone."
 )
+@click.option(
+    "--approve",
+    "approves",
+    metavar="NODE=VM",
+    multiple=True,
+    help="This VM (number, UUID or name) is that node, and fencer may stop and start it; again for further "
+    "ones. Else you are asked, and --yes answers no.",
+)
 @click.option("--pool", metavar="NAME", help="Proxmox: power over the guests of this pool, and no others.")
 @click.option(
     "--new-token", is_flag=True, help="Proxmox: another token, in place of one whose secret is lost."
@@ -99,6 +107,7 @@ def init(  # noqa: PLR0913 - one for each option
     context: str | None,
     servers: tuple[str, ...],
     no_power: bool,
+    approves: tuple[str, ...],
     pool: str | None,
     new_token: bool,
     drain: bool,
@@ -120,9 +129,12 @@ def init(  # noqa: PLR0913 - one for each option
     from fencer.cli.through import as_ctrl_c  # noqa: PLC0415 - of planned stops
     from fencer.cluster.temporary import in_a_folder  # noqa: PLC0415 - only where it runs
 
+    if approves and no_power:
+        raise ConfigError("--approve gives power: omit --no-power")
     _refuse_empty({"--uri": uri, "--pve": pve, "--from": node, "--pool": pool, "--name": name})
     path = path.absolute()
-    person = Person(there=wiring.interactive(), agrees=yes)
+    named = _approved(approves)
+    person = Person(there=wiring.interactive(), agrees=yes, approves=named)
     wish = Wish(type_, uri, pve, vboxmanage, name, pool, power=not no_power, new_token=new_token)
     with as_ctrl_c(), in_a_folder() as folder:
         config = None if is_missing(path) else wiring.load(path)
@@ -137,10 +149,24 @@ def init(  # noqa: PLR0913 - one for each option
         make_folder(path.parent)
         todo = list(make_service(person, path))
         matched = _set_up(wiring, person, plan, drain=drain)
-    todo += [*hypervisor.remarks, *_unmatched(matched, hypervisor)]
+    todo += [*hypervisor.remarks, *_unmatched(matched, hypervisor, named)]
+    todo += approve_vms(wiring, person, path)
     if not no_hook:
         todo += _hooked(person, hypervisor, matched, storage)
     _end(wiring, person, path, todo)
+
+
+def _approved(typed: tuple[str, ...]) -> dict[str, str]:
+    """Read which VM each node is, as it was typed.
+
+    Raises:
+        ConfigError: a node or its VM is missing.
+    """
+    pairs = [one.partition("=") for one in typed]
+    for node, _, vm in pairs:
+        if not (node and vm):
+            raise ConfigError(f"--approve: write NODE=VM, like k8s-1=101, not {node!r}")
+    return {node: vm for node, _, vm in pairs}
 
 
 def _refuse_empty(options: Mapping[str, str | None]) -> None:
@@ -152,7 +178,9 @@ def _refuse_empty(options: Mapping[str, str | None]) -> None:
 def _hooked(person: Person, hypervisor: Chosen, matched: Matched, storage: str | None) -> Iterator[str]:
     """Install hooks; yield what is left to do. Nothing depends on them."""
     try:
-        yield from hooks(person, hypervisor, tuple(matched.guests.values()), storage)
+        meant = {*matched.guests, *matched.powered}
+        vms = tuple(vm for node, vm in matched.single.items() if node in meant)
+        yield from hooks(person, hypervisor, vms, storage)
     except FencerError as error:
         yield f"{error} (fencer finds the end of a guest without a hook, too; --no-hook asks for none)"
 
@@ -229,18 +257,25 @@ def _set_up(wiring: Wiring, person: Person, plan: Plan, *, drain: bool) -> Match
     return matched
 
 
-def _unmatched(matched: Matched, hypervisor: Chosen) -> Iterator[str]:
-    """Say which nodes fencer will not fence as things are."""
+def _unmatched(matched: Matched, hypervisor: Chosen, approves: Mapping[str, str]) -> Iterator[str]:
+    """Say which nodes fencer will not fence as things are, and over which VMs it has no power."""
     for why in matched.silent.values():
         yield (
             f"{why}: its guests are not known yet. Once it answers, see to its `power:` in the file; "
             "or, if that is as it was written, remove it and run this again"
         )
-    for node, guest in matched.claimed.items():
-        yield (
-            f"{node}: says that it is the guest {guest.name} ({guest.uuid}). If so, and if fencer may power "
-            "it off, its UUID belongs under `power:`"
-        )
+    for node, guest in matched.single.items() if hypervisor.powers and not matched.silent else ():
+        if node not in matched.powered:
+            yield (
+                f"{node}: says that it is the VM {guest.name} ({guest.uuid}), and fencer has no power over "
+                "it. If so, and if fencer may power it off, its UUID belongs under `power:`"
+            )
+    for node, vm in approves.items():
+        if node not in matched.powered and not matched.silent:
+            yield (
+                f"--approve {node}={vm} gave no power: {vm} is not the VM of {node}, or the configuration "
+                "that is there does not admit it. That VM's UUID belongs under `power:`"
+            )
     lost = [node for node, guests in matched.others.items() if not guests]
     if lost and not matched.silent:
         yield (

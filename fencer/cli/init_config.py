@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from fencer.cli.approve import vm_rows
 from fencer.cli.asked import Person
 from fencer.cli.init_kubernetes import Admin
-from fencer.cli.init_nodes import Matched, guests_of_nodes
+from fencer.cli.init_nodes import THESE, Matched, approved_as_typed, guests_of_nodes
 from fencer.cli.init_wish import Chosen, beside
 from fencer.cli.render import clean, say
 from fencer.cli.wire import Wiring
@@ -84,9 +85,14 @@ def configured(wiring: Wiring, person: Person, plan: Plan) -> Matched:
             f"{'; '.join(matched.silent.values())}. Its guests are not known, so no configuration is "
             "written. What was made stays: run the same again once it answers"
         )
-    if hypervisor.powers and hypervisor.pool is None:
-        matched = _asked(person, matched)
-    uuids = {guest.uuid: f"{node}: {guest.name}" for node, guest in matched.guests.items()}
+    if hypervisor.powers:
+        by_pool = hypervisor.pool is not None
+        matched = replace(matched, powered=frozenset(matched.single)) if by_pool else _asked(person, matched)
+    uuids = {
+        guest.uuid: f"{node}: {guest.name}"
+        for node, guest in matched.single.items()
+        if node in matched.powered
+    }
     text = written(replace(plan.start, **hypervisor.power(uuids)))
     with _draft(plan.path, text) as draft:
         wiring.load(draft)  # what others have named is in it
@@ -96,14 +102,19 @@ def configured(wiring: Wiring, person: Person, plan: Plan) -> Matched:
 
 
 def _asked(person: Person, matched: Matched) -> Matched:
-    """Ask of each node that has only said which guest it is whether that is so."""
-    agreed = {}
+    """Ask over which VMs fencer is to have power: a node chooses its name and the UUID it reports (C3)."""
+    agreed = approved_as_typed(person, matched.single)
+    alike = {node: vm for node, vm in matched.guests.items() if node not in agreed}
+    if alike and person.answers:
+        for line in vm_rows(alike):
+            say(line)
+    if alike and person.confirms(THESE):
+        agreed |= set(alike)
     for node, guest in matched.claimed.items():
-        told = f"{node} says that it is the guest {guest.name} ({guest.uuid})"
-        if person.confirms(f"{told}. May fencer power that one off?"):
-            agreed[node] = guest
-    claimed = {node: guest for node, guest in matched.claimed.items() if node not in agreed}
-    return replace(matched, guests=matched.guests | agreed, claimed=claimed)
+        claim = f"{node} reports that it is the VM {guest.name} (UUID {guest.uuid})"
+        if node not in agreed and person.confirms(f"{claim}. May fencer stop and start it?"):
+            agreed.add(node)
+    return replace(matched, powered=frozenset(agreed))
 
 
 @contextmanager

@@ -59,7 +59,8 @@ def chosen(wiring: Wiring, person: Person, wish: Wish, path: Path, config: Confi
     label = {"libvirt": "libvirt", "virtualbox": "VirtualBox, by"}[kind]
     about = f"{label} {clean(endpoint.where)}"
     may = may_power(wish, known)
-    return Chosen(kind, endpoint.name, about, keys, may, powers=wish.power, names=_names(endpoint))
+    powers = wish.power if known is None else not known.power.nobody
+    return Chosen(kind, endpoint.name, about, keys, may, powers=powers, names=_names(endpoint))
 
 
 def _names(endpoint: LibvirtEndpoint | VirtualBoxEndpoint) -> dict[str, str]:

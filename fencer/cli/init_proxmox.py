@@ -59,7 +59,7 @@ def proxmox(wish: Wish, path: Path, known: ProxmoxEndpoint | None) -> Chosen:
         keys,
         may_power(wish, known),
         wish.pool,
-        wish.power,
+        wish.power if known is None else not known.power.nobody,
         (token,) if known else (token, ca),
         partial(_prepare, way, account, None if known else (ca, cluster.ca_pem)),
         () if known else _remarks(cluster),

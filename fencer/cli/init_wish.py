@@ -97,8 +97,9 @@ def may_power(wish: Wish, known: Endpoint | None) -> str:
     if known is not None:
         return "as the configuration says"
     if not wish.power:
-        return "no guest: paused ones are left alone"
-    return f"the guests of {f'pool {clean(wish.pool)}' if wish.pool else 'these nodes'}, once it is armed"
+        return "no VM: paused ones are left alone"
+    of = f"pool {clean(wish.pool)}" if wish.pool else "these nodes"
+    return f"the VMs of {of} that you approve, once it is armed"
 
 
 @dataclass(frozen=True, slots=True)

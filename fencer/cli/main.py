@@ -29,6 +29,7 @@ COMMANDS = {
     "fence": "fencer.cli.fence:fence",
     "unfence": "fencer.cli.unfence:unfence",
     "trust": "fencer.cli.trust:trust",
+    "approve": "fencer.cli.approve:approve",
     "pause": "fencer.cli.pause:pause",
     "resume": "fencer.cli.pause:resume",
     "topology": "fencer.cli.topology:topology",

@@ -31,7 +31,7 @@ from fencer.cli.planned import (
 from fencer.cli.render import clean, paragraph, say, tell
 from fencer.cli.through import see_through
 from fencer.cli.wire import Wiring
-from fencer.core.model import Intent, Judged, PowerState, Verdict, Word
+from fencer.core.model import Intent, Judged, PowerState, Reason, Verdict, Word
 from fencer.core.text import age, listing
 from fencer.planned.campaign import Campaign, Replacements
 from fencer.planned.drain import DrainOptions
@@ -227,6 +227,13 @@ def _standing(tools: Tools, turns: Sequence[ShutdownTurn], word: str) -> Iterato
 def _what_helps(judged: Judged, name: str) -> str:
     """Name the commands that go on with a shutdown that is under way, or undo it."""
     evidence = judged.observation.evidence
+    if judged.decision.reason is Reason.GUEST_POWERED_OFF:
+        return f"What would change this: {change(judged.decision)}. The same command goes on."
+    if judged.decision.reason is Reason.RESTARTED:
+        return (
+            f"No second boot is asked to shut down. What would change this: {change(judged.decision)}. Then "
+            f"the same command goes on. `fencer start {name}` undoes what is done by now."
+        )
     if (
         evidence is not None
         and evidence.power_state is PowerState.RUNNING

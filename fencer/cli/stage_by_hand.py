@@ -1,4 +1,4 @@
-"""Commands about fences, trust and pauses that people type in a simulated story: the code behind them."""
+"""What people type about fences, trust, approvals and pauses in a simulated story: the code behind it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from datetime import timedelta
 from fencer.cli.fence import BACK
 from fencer.cli.pause import Target, pause_text
 from fencer.cli.stage_typed import BY, Command
+from fencer.core.fence import is_named
 from fencer.core.model import Intent, Judged, Verdict, Word
 from fencer.core.text import natural
+from fencer.runtime.approvals import Approvals
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.trust import Trust
 from fencer.simulation.clock import EPOCH
@@ -67,6 +69,18 @@ def trust(command: Command) -> Obeyed:
     if _distrust(command, endpoint).is_needed:
         return Obeyed(done=False, text=f"{endpoint} is still distrusted")
     return Obeyed(done=True, text=f"trusted again: {endpoint}")
+
+
+def approve(command: Command) -> Obeyed:
+    """Do what `fencer approve NODE --guest VM` does."""
+    [name] = command.names
+    found = Approvals(command.silent_world, command.looker)
+    subject = found.waiting.get(name)
+    if subject is None or not is_named(subject.guest, command.options["guest"]):
+        return Obeyed(done=False, text=f"refused: {name}: no such VM waits for an approval")
+    command.begin()
+    done = found.approve(name, subject.guest.uuid, BY)
+    return Obeyed(done=done, text=f"approved: {name}" if done else f"not written: {name}")
 
 
 def pause(command: Command) -> Obeyed:

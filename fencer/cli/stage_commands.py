@@ -16,6 +16,7 @@ VERBS: Mapping[str, Callable[[Command], Obeyed]] = {
     "fence": by_hand.fence,
     "unfence": by_hand.unfence,
     "trust": by_hand.trust,
+    "approve": by_hand.approve,
     "pause": by_hand.pause,
     "resume": by_hand.resume,
     "plan": planned.plan,

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from fencer import DISTRIBUTION
+from fencer.cli.approve import approve
 from fencer.cli.drain import drain
 from fencer.cli.drill import drill
 from fencer.cli.fence import fence
@@ -43,6 +44,7 @@ READS: Mapping[str, click.Command] = {
     "start": start,
     "drill": drill,
     "trust": trust,
+    "approve": approve,
     "pause": pause,
     "resume": resume,
 }

@@ -26,6 +26,7 @@ from fencer.errors import ClusterError, ClusterNotFound, ClusterProtocol, Config
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.reconcile import Pass
 from fencer.runtime.world import API
+from fencer.wording.approvals import unapproved
 from fencer.wording.conditions import PLAIN, condition, problems_first, tally, tally_text
 from fencer.wording.distrust import distrust_notice, distrusted_endpoints
 from fencer.wording.nodes import NOBODY, guest_of, silent_endpoints, whole_why
@@ -217,6 +218,9 @@ class View:
             say(line)
         for line in _distrusted(seen):
             say(line)
+        waiting = unapproved(seen.judged.values())
+        for line in ("", *paragraph(clean(f"{waiting}."))) if waiting else ():
+            say(click.style(line, fg=BAD))
         for text in seen.scene.malformed:
             say(click.style(f"cannot be read: {clean(text)}", fg=BAD))
 

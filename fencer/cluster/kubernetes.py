@@ -193,6 +193,11 @@ class KubernetesCluster:
         """See `Cluster.record_doubts`."""
         self._patch_node("record doubts on", node, patches.record_doubts(node, doubts, self._key.to_write()))
 
+    def approve(self, node: NodeView, uuid: str, by: str, since_utc: str) -> None:
+        """See `Cluster.approve`."""
+        key = self._key.to_write()
+        self._patch_node("approve the VM of", node, patches.approve(node, uuid, by, since_utc, key))
+
     def claim(self, node: NodeView, incident: str, by: str, left: Left | None = None) -> None:
         """See `Cluster.claim`."""
         self._patch_node("claim", node, patches.claim(node, incident, by, self._key.to_write(), left))

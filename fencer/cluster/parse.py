@@ -17,6 +17,7 @@ from fencer.cluster.fields import (
     flag,
     mapping,
     named,
+    number,
     required,
     sequence,
     shown,
@@ -35,6 +36,8 @@ TAINT_VALUE = "nodeshutdown"
 """Value of the out-of-service taint. Source: KEP-2268, non-graceful node shutdown."""
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a mirror pod. Source: kubernetes pkg/kubelet/types/pod_update.go."""
+SIGNED_NOTES = (keys.BINDING, keys.MARK, keys.DOUBTS, keys.INCIDENT, keys.APPROVED)
+"""Annotations that are read once the key is known, in the order of `SealedNode.notes`."""
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
 
@@ -54,11 +57,11 @@ class SealedNode:
 
     Attributes:
         view: Without what only the agent's own clock can add, and without those notes.
-        notes: The texts of binding, mark, doubts and claim; None: there is none.
+        notes: The texts of `SIGNED_NOTES`; None: there is none.
     """
 
     view: NodeView
-    notes: tuple[str | None, str | None, str | None, str | None]
+    notes: tuple[str | None, ...]
 
     def opened(self, key: bytes) -> NodeView:
         """Return the node with its notes.
@@ -66,7 +69,7 @@ class SealedNode:
         Args:
             key: The cluster's, to tell what fencer has signed.
         """
-        binding, mark, doubts, claim = self.notes
+        binding, mark, doubts, claim, approval = self.notes
         seal = keys.Seal(key, self.view.uid)
         return replace(
             self.view,
@@ -75,6 +78,7 @@ class SealedNode:
             doubts=keys.read_doubts(doubts, seal),
             claim=keys.read_claim(claim, seal),
             left=keys.read_left(claim, seal),
+            approved=keys.read_approval(approval, seal),
         )
 
 
@@ -98,10 +102,9 @@ def node(data: Any) -> SealedNode:
         recorded=_recorded(data),
         volumes_in_use=len(sequence(data, "status", "volumesInUse")),
         reported_utc=_reported(data),
+        has_swap=bool(number(data, "status", "nodeInfo", "swap", "capacity")),
     )
-    signed = (keys.BINDING, keys.MARK, keys.DOUBTS, keys.INCIDENT)
-    binding, mark, doubts, claim = map(notes.get, signed)
-    return SealedNode(view, (binding, mark, doubts, claim))
+    return SealedNode(view, tuple(map(notes.get, SIGNED_NOTES)))
 
 
 def node_with(key: bytes) -> Callable[[Any], NodeView]:

@@ -52,6 +52,12 @@ def record_doubts(node: NodeView, doubts: tuple[Doubt, ...], key: bytes) -> Body
     return _node(node, {keys.DOUBTS: text})
 
 
+def approve(node: NodeView, uuid: str, by: str, since_utc: str, key: bytes) -> Body:
+    """Set a person's approval of a VM as this node's, or take it off where the UUID is empty."""
+    text = keys.write_approval(uuid, by, since_utc, keys.Seal(key, node.uid)) if uuid else None
+    return _node(node, {keys.APPROVED: text})
+
+
 def claim(node: NodeView, incident: str, by: str, key: bytes, left: Left | None = None) -> Body:
     """Set the claim on an incident."""
     return _node(node, {keys.INCIDENT: keys.write_claim(incident, by, keys.Seal(key, node.uid), left)})

@@ -13,7 +13,7 @@ from fencer.config.document import Document, Place, Problem, quoted, spell
 from fencer.config.policy_section import DEFAULTS, FIELDS, PolicySection
 from fencer.config.receiver_texts import is_url
 from fencer.config.schema import OTHERS, VirtualBoxSection, whose
-from fencer.config.texts import canonical_guest
+from fencer.config.texts import canonical_guest, is_uuid, is_vmid
 from fencer.core.policy import Mode, Policy
 from fencer.core.text import near, printable
 
@@ -51,8 +51,8 @@ def contradictions(document: Document, wrong: AbstractSet[str]) -> tuple[Problem
     found += [problem for index, item in enumerate(hypervisors) for problem in _way(document, index, item)]
     found += _receivers(document, written.get("notify"))
     if "nodes" not in wrong:
-        names = [name for item in hypervisors if isinstance(name := item.get("name"), str)]
-        found += _nodes(document, written.get("nodes") or {}, names)
+        types = {name: item.get("type") for item in hypervisors if isinstance(name := item.get("name"), str)}
+        found += _nodes(document, written.get("nodes") or {}, types)
     if "policy" not in wrong:
         found += _policy(document, written.get("policy") or {})
     return tuple(found)
@@ -140,14 +140,26 @@ def _in_clear(document: Document, place: Place, receiver: dict[str, Any]) -> Ite
         yield Problem(document.line(where), text)
 
 
-def _nodes(document: Document, nodes: dict[str, str], names: list[str]) -> Iterator[Problem]:
+def _nodes(document: Document, nodes: dict[str, str], types: dict[str, Any]) -> Iterator[Problem]:
+    """Check the map of nodes to guests.
+
+    Args:
+        document: The parsed file.
+        nodes: Node → what is written for it.
+        types: Hypervisor → what is written as its type.
+    """
     first: dict[str, str] = {}
+    names = list(types)
     for node, target in nodes.items():
         place: Place = ("nodes", node)
-        endpoint = target.partition("/")[0]
-        if endpoint not in names:
+        endpoint, _, guest = target.partition("/")
+        if endpoint not in types:
             hint = near(endpoint, names) or (f"; there is {printable(', '.join(names))}" if names else "")
             text = f"{spell(place)}: no hypervisor is named {quoted(endpoint)}{hint}"
+            yield Problem(document.line(place), text)
+        elif types[endpoint] == "proxmox" and not (is_vmid(guest) or is_uuid(guest)):  # W1
+            text = f"on Proxmox write the VM's number, as `qm list` shows it, not {quoted(guest)}"
+            text = f"{spell(place)}: {text}"
             yield Problem(document.line(place), text)
         earlier = first.setdefault(canonical_guest(target), node)
         if earlier != node:

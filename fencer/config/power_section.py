@@ -33,15 +33,17 @@ class ProxmoxPowerSection(PowerSection):
     tag: Annotated[
         Tag | None,
         key(
-            "The guests with this tag; upper and lower case differ. Anyone who may change a guest's options "
-            "may tag it, unless the tag is among the datacenter's registered ones.",
+            "The VMs with this tag, each once you have approved it for its node (`fencer approve`). Upper "
+            "and lower case differ. Anyone who may change a VM's options may tag it, unless the tag is among "
+            "the datacenter's registered ones.",
             example="fencer",
         ),
     ] = None
     pool: Annotated[
         Pool | None,
         key(
-            "The guests in this pool, and in those below it. The token needs Pool.Audit on it.",
+            "The VMs in this pool, and in those below it, each once you have approved it for its node "
+            "(`fencer approve`). The token needs Pool.Audit on it.",
             example="k8s",
         ),
     ] = None

@@ -348,7 +348,7 @@ class File(Section):
         dict[NodeName, Guest] | None,
         key(
             "Node: HYPERVISOR/GUEST, for nodes whose UUID does not tell which guest they are. The guest by "
-            "its UUID, name or id.",
+            "its UUID, or its name if that is no number; on Proxmox by its number, never its name.",
             example={"k8s-1": "lab/k8s-1"},
         ),
     ] = None

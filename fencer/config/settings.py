@@ -281,8 +281,8 @@ class Config:
         policy: How careful to be, with the mode.
         kubernetes: How to reach the cluster.
         endpoints: The hypervisors, one at least, in the order written.
-        nodes: For nodes whose guest the file names: (endpoint, the guest's UUID, name or id there). The
-            endpoint exists; a UUID is in lower case.
+        nodes: For nodes whose guest the file names: (endpoint, the guest's UUID, or its name or id there).
+            The endpoint exists; a UUID is in lower case; at a Proxmox endpoint there are no names.
         hook: What hookscripts may ask for.
         journal: Where the journal is; None: none is kept.
         state_file: Where an agent keeps its state; None: nowhere, as no configuration says.
@@ -346,4 +346,5 @@ class Config:
     @property
     def rules(self) -> Rules:
         """What the configuration says about identity, for core."""
-        return Rules(self.nodes, {endpoint.name: endpoint.power for endpoint in self.endpoints})
+        by_name = frozenset(one.name for one in self.endpoints if not isinstance(one, ProxmoxEndpoint))  # W1
+        return Rules(self.nodes, {one.name: one.power for one in self.endpoints}, by_name)

@@ -14,6 +14,7 @@ from fencer.hypervisors.proxmox.settings import wrong_token_id
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _NODE = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_VMID = re.compile(r"[1-9][0-9]*")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _URI = re.compile(r"[a-z][a-z0-9]*(\+[a-z0-9]+)?://\S*")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+.-]*")
@@ -169,7 +170,17 @@ def _guest(text: str) -> str:
 def canonical_guest(text: str) -> str:
     """Return ``HYPERVISOR/GUEST`` with the guest in lower case where it is a UUID."""
     endpoint, _, guest = text.partition("/")
-    return f"{endpoint}/{guest.lower()}" if _UUID.fullmatch(guest.lower()) else text
+    return f"{endpoint}/{guest.lower()}" if is_uuid(guest) else text
+
+
+def is_uuid(text: str) -> bool:
+    """Whether this is a UUID, as hypervisors show them."""
+    return _UUID.fullmatch(text.lower()) is not None
+
+
+def is_vmid(text: str) -> bool:
+    """Whether this is a VM's number, as `qm list` shows it."""
+    return _VMID.fullmatch(text) is not None
 
 
 def _option_name(text: str) -> str:

@@ -48,6 +48,8 @@ Source: openshift/cluster-etcd-operator, pkg/tnf/pkg/tools/taint.go, OutOfServic
 """
 
 DOUBTS = "fencer.dev/doubts"
+APPROVED = "fencer.dev/approved"
+"""Which VM a person has approved as this node's: only then a tag or a pool gives power over it (C3)."""
 
 SIGNED = 2
 UNSIGNED = 1
@@ -158,6 +160,24 @@ def read_left(text: str | None, seal: Seal) -> Left | None:
     """Read how a claimed power action has left the guest; None: that is not told, or nobody has signed it."""
     found = _read(text, _left, INCIDENT, seal)
     return found if isinstance(found, Left) else None
+
+
+def write_approval(uuid: str, by: str, since_utc: str, seal: Seal) -> str:
+    """Return the annotation's text for a person's approval.
+
+    Args:
+        uuid: The VM's.
+        by: The person.
+        since_utc: When, by the API server's clock.
+        seal: Of the Node.
+    """
+    return _sealed(APPROVED, {"uuid": uuid, "by": by, "since": since_utc}, seal)
+
+
+def read_approval(text: str | None, seal: Seal) -> str:
+    """Read the UUID of the VM that was approved; empty: none, or no agent's key has signed it here."""
+    found = _read(text, _approval, APPROVED, seal)
+    return found if isinstance(found, str) else ""
 
 
 def read_binding(text: str | None, seal: Seal) -> Binding | Unreadable | None:
@@ -271,6 +291,13 @@ def _left(data: dict[str, Any]) -> Left:
         raise ValueError("it is not signed")
     left = data["left"]
     return Left(_string(left["as"]), _number_or_none(left["starts"]) or 0, _string(left["startedAt"]))
+
+
+def _approval(data: dict[str, Any]) -> str:
+    """Read it of a signed one alone: it gives power."""
+    if data["schema"] != SIGNED:
+        raise ValueError("it is not signed")
+    return _string(data["uuid"])
 
 
 def _doubt(data: Any) -> Doubt:

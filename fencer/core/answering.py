@@ -23,7 +23,7 @@ FINAL = frozenset(
         *(Reason.GUEST_RUNNING, Reason.GUEST_SAVED, Reason.GUEST_LEFT, Reason.GUEST_PAUSED),
         *(Reason.ABSENCE_UNPROVEN, Reason.HOST_CHANGED),
         *(Reason.WITNESS_CONTRADICTED, Reason.DOUBTS_UNREADABLE),
-        *(Reason.NODE_EXCLUDED, Reason.HANDED_OVER, Reason.NO_POWER_RIGHTS),
+        *(Reason.NODE_EXCLUDED, Reason.HANDED_OVER, Reason.NO_POWER_RIGHTS, Reason.POWER_UNAPPROVED),
         *(Reason.FOREIGN_TAINT, Reason.TAINT_TAKEN_OFF),
     }
 )
@@ -37,7 +37,7 @@ STANDS_S = 10.0
 """A reason stands for so long before it is a no: two readings, and longer than a restart or a hand-over shows
 a state that is none."""
 
-OWN_VIEW = frozenset({Reason.NO_GUEST, Reason.NO_POWER_RIGHTS})
+OWN_VIEW = frozenset({Reason.NO_GUEST, Reason.NO_POWER_RIGHTS, Reason.POWER_UNAPPROVED})
 """What another agent may see otherwise, by another configuration …"""
 
 HANDED_OVER_S = 60.0

@@ -253,6 +253,14 @@ def armed(ending: EndOfLadder, subject: Subject, policy: Policy) -> Answer:
 
 def may_power(subject: Subject, _policy: Policy) -> Answer:
     """The configuration admits power actions on this guest, and the binding was seen, not only written."""
+    waits = subject.candidate.unapproved
+    if waits:
+        return Objection(
+            Verdict.REFUSE,
+            Reason.POWER_UNAPPROVED,
+            f"{', '.join(waits)} admits {subject.guest} once a person has approved it as this node's VM",
+            f"that VM approved: `fencer approve {subject.node.name}`",
+        )
     if not subject.candidate.power_admitted:
         return Objection(
             Verdict.REFUSE,

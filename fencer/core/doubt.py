@@ -1,10 +1,10 @@
 """When a hypervisor's "off" is not believed: it was proven wrong, or said just before that memory is left.
 
 A doubt is written on the Node, so that neither a restart nor another agent forgets it. It stays until that
-hypervisor reads the guest RUNNING on that host again (one about saved memory: restored), or the node is bound
-to another guest. It makes the off readings of that one witness UNKNOWN: an operator's word still proves. If
-the host has no power, or was fenced by HA, that ends a doubt about a witness that was wrong, but none about
-memory that is elsewhere.
+hypervisor reads the guest RUNNING on that host again (one about saved memory: restored; one about a
+hibernation: with its kubelet alive in that run), or the node is bound to another guest. It makes the off
+readings of that one witness UNKNOWN: an operator's word still proves. If the host has no power, or was fenced
+by HA, that ends a doubt about a witness that was wrong, but none about memory that is elsewhere.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ WORDS = {
     Doubted.CONTRADICTED: "its kubelet was alive after it was reported off",
     Doubted.SAVED: "its memory was on disk before, and it has not been started since",
     Doubted.FILED: "its memory was saved to a file before, and it has not been seen running since",
+    Doubted.HIBERNATED: "it hibernated into its own disk, and its kubelet has not been alive since",
     Doubted.MIGRATED: "it had moved away before, and has not been started here since",
     Doubted.UNSEEN: "its kubelet was alive while its VM was not seen running here, so that may run elsewhere",
 }
@@ -127,8 +128,8 @@ def due(seen: Observation) -> tuple[Doubt, ...]:
     """Return the doubts that should be on the Node now."""
     doubts = _standing(seen)
     for reading in _readings(seen):
-        doubts = tuple(doubt for doubt in doubts if not _lifted(seen.node, doubt, reading))
-        kind = _kind(reading)
+        doubts = tuple(doubt for doubt in doubts if not _lifted(seen, doubt, reading))
+        kind = _kind(seen, reading)
         if kind is not None and not _stands(kind, reading, doubts):
             doubts = (*doubts, Doubt(kind, reading.guest, reading.witness, seen.by, seen.utc))
     left = _left_behind(seen)
@@ -140,9 +141,26 @@ def due(seen: Observation) -> tuple[Doubt, ...]:
     return tuple(with_proof(seen, doubt) for doubt in doubts)
 
 
-def _lifted(node: NodeView, doubt: Doubt, reading: Evidence) -> bool:
-    """Whether a reading ends a doubt. That it runs here, too, does not say that it runs nowhere else (D5)."""
-    return (doubt.kind is not Doubted.UNSEEN or shows_known_boot(node)) and doubt.lifted_by(reading)
+def _lifted(seen: Observation, doubt: Doubt, reading: Evidence) -> bool:
+    """Whether a reading ends a doubt.
+
+    That it runs here, too, does not say that it runs nowhere else (D5). And a guest that hibernated has used
+    its image up only once its kernel runs: cut off before that, it continues from there next time (D3).
+    """
+    if doubt.kind is Doubted.UNSEEN and not shows_known_boot(seen.node):
+        return False
+    return _ends(doubt, reading, seen.node, seen.history)
+
+
+def _ends(doubt: Doubt, reading: Evidence, node: NodeView, history: GuestHistory) -> bool:
+    """Whether a reading ends a doubt; one about a hibernation only where its kernel has come up (D3)."""
+    asleep = doubt.kind is Doubted.HIBERNATED and not _is_awake(node, history)
+    return doubt.lifted_by(reading) and not asleep
+
+
+def _is_awake(node: NodeView, history: GuestHistory) -> bool:
+    """Whether the kernel of a VM has come up in its present run: its kubelet is alive in it."""
+    return renewals_in_run(history, node) >= CONTRADICTIONS
 
 
 def _stands(kind: Doubted, reading: Evidence, doubts: tuple[Doubt, ...]) -> bool:
@@ -216,12 +234,12 @@ def _speaks_for_no_kubelet(seen: Observation, reading: Evidence) -> bool:
         run = seen.history.run
         its = run is not None and run.power_state is reading.power_state
         return its and renewals_in_run(seen.history, seen.node) >= CONTRADICTIONS
-    explained = reading.away or reading.filed or reading.doubt is not None
+    explained = reading.away or reading.untracked or reading.doubt is not None
     return reading.power_state in {PowerState.UNKNOWN, PowerState.ABSENT} and not explained
 
 
 def without_saved(node: NodeView, evidence: Evidence) -> tuple[Doubt, ...]:
-    """Return the doubts left after fencer discarded a guest's saved memory. It cannot discard files."""
+    """Return the doubts left after fencer discarded a guest's saved memory: neither a file nor its disk."""
     return tuple(
         doubt
         for doubt in standing(node, None)
@@ -229,17 +247,21 @@ def without_saved(node: NodeView, evidence: Evidence) -> tuple[Doubt, ...]:
     )
 
 
-def in_the_way(node: NodeView, evidence: Evidence) -> Doubt | None:
-    """Return a doubt that would be left once fencer had ended a guest that is paused or saved."""
+def in_the_way(node: NodeView, evidence: Evidence, history: GuestHistory) -> Doubt | None:
+    """Return a doubt that would be left once fencer had ended a guest that is not off."""
     left = without_saved(node, evidence) if evidence.power_state is PowerState.SAVED else standing(node, None)
-    return next((doubt for doubt in left if doubt.means(evidence) and not doubt.lifted_by(evidence)), None)
+    return next(
+        (doubt for doubt in left if doubt.means(evidence) and not _ends(doubt, evidence, node, history)), None
+    )
 
 
-def _kind(evidence: Evidence) -> Doubted | None:
+def _kind(seen: Observation, evidence: Evidence) -> Doubted | None:
     if evidence.away:
         return Doubted.MIGRATED
-    if evidence.filed:
-        return Doubted.FILED
+    if evidence.power_state is PowerState.RUNNING and _is_awake(seen.node, seen.history):
+        return None  # whatever image there was, its kernel has used it up (D3)
+    if evidence.untracked is not None:
+        return evidence.untracked
     if evidence.power_state is PowerState.SAVED:
         return Doubted.SAVED
     if evidence.doubt is not None and evidence.doubt.kind is Doubted.CONTRADICTED:

@@ -182,7 +182,7 @@ def is_named(guest: GuestRef, typed: str) -> bool:
     endpoint, _, name = typed.partition("/")
     if endpoint != guest.endpoint or not name:
         return False
-    called = name == guest.name and not name.isdecimal()  # a guest may be *named* like another's number
+    called = name == guest.name and not (name.isdecimal() or canonical(name))  # it may be named like another
     return called or name == guest.id or canonical(name) == guest.uuid
 
 

@@ -11,7 +11,9 @@ UNABLE_S = 30.0
 """An agent that cannot have given a hypervisor any order for so long leaves its Lease to others."""
 REST_S = 10.0
 """So long an agent that could not carry an order out leaves the Lease to others, before it tries again."""
-FUTILE = frozenset({Reason.NO_POWER_RIGHTS, Reason.STOP_FAILED, Reason.DISCARD_FAILED})
+FUTILE = frozenset(
+    {Reason.NO_POWER_RIGHTS, Reason.POWER_UNAPPROVED, Reason.STOP_FAILED, Reason.DISCARD_FAILED}
+)
 """An order is due, and this agent may not give it, or has failed: another one may do better."""
 
 

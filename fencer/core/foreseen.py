@@ -15,7 +15,7 @@ STANDS = frozenset(
     {
         *(Reason.BRAKE, Reason.ALL_NODES_SILENT, Reason.NO_POWER_RIGHTS, Reason.QUORUM_AT_RISK),
         *(Reason.NOTHING_TO_CLEAR, Reason.BINDING_UNPROVEN, Reason.FOREIGN_TAINT, Reason.GUEST_AMBIGUOUS),
-        Reason.STORAGE_STALL,
+        *(Reason.STORAGE_STALL, Reason.POWER_UNAPPROVED),
     }
 )
 """What refuses now, and after the wait as well. All else may pass meanwhile, or is read anew then."""

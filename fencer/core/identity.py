@@ -56,7 +56,7 @@ class Admission:
     Attributes:
         mapped: Those that the configuration's map names.
         uuids: And these.
-        groups: And those in one of these groups, see `Evidence.groups`.
+        groups: And those in one of these groups, see `Evidence.groups`, that a person has approved.
     """
 
     mapped: bool = False
@@ -68,17 +68,16 @@ class Admission:
         """Whether it admits power actions on no guest at all."""
         return not (self.mapped or self.uuids or self.groups)
 
-    def admits(self, guest: GuestRef, via: Via, groups: frozenset[str]) -> tuple[str, ...]:
-        """Return the configuration's words that admit power actions on a guest; none: not admitted.
+    def admits(self, guest: GuestRef, via: Via) -> tuple[str, ...]:
+        """Return the words that name this very VM, and so admit power actions on it; none: no word does.
 
         Args:
             guest: The guest.
             via: How it became the candidate of a node.
-            groups: The groups that its newest reading puts it in.
         """
         mapped = ("mapped",) if self.mapped and via is Via.MAP else ()
         listed = ("uuids",) if guest.uuid in self.uuids else ()
-        return (*mapped, *listed, *sorted(self.groups & groups))
+        return (*mapped, *listed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +85,28 @@ class Rules:
     """What the configuration says of identity.
 
     Attributes:
-        nodes: Node name → (endpoint, guest's UUID, id or name).
+        nodes: Node name → (endpoint, guest's UUID or id, or its name where names count).
         admitted: Endpoint → where power actions are admitted.
+        by_name: Endpoints whose guests the map may name by name. Nowhere else a name counts: it may be
+            another guest's number.
     """
 
     nodes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     admitted: Mapping[str, Admission] = field(default_factory=dict)
+    by_name: frozenset[str] = frozenset()
+
+    def kinds(self, mapped: tuple[str, str]) -> tuple[str, ...]:
+        """Return what of a guest an entry of the map may mean: fields of `GuestRef`, the surest first (W1).
+
+        Whoever may name a VM could name it like another one's number or UUID.
+        """
+        endpoint, label = mapped
+        named = endpoint in self.by_name and not canonical(label) and not label.isdecimal()
+        return ("uuid", "id", "name") if named else ("uuid", "id")
 
 
-_Told: TypeAlias = tuple[str, Binding | Unreadable | None]
-"""What a node says of itself."""
+_Told: TypeAlias = tuple[str, Binding | Unreadable | None, str]
+"""What a node says of itself, and the VM that a person has approved as its own."""
 
 
 class Directory:
@@ -137,7 +148,8 @@ class Directory:
         self._owners = self._owned(nodes)
         self._owners_by_uuid: dict[str, set[str]] = {}
         for (_, _, uuid_text), names in self._owners.items():
-            self._owners_by_uuid.setdefault(uuid_text, set()).update(names)
+            if uuid_text:  # two VMs without one are no copies
+                self._owners_by_uuid.setdefault(uuid_text, set()).update(names)
         self._claims: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
         self._named_by: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
         for node in nodes:
@@ -148,7 +160,7 @@ class Directory:
 
     def candidates(self, node: NodeView) -> tuple[Candidate, ...]:
         """Return every guest that may be this node, the bound one first."""
-        told = (node.system_uuid, node.binding)
+        told = (node.system_uuid, node.binding, node.approved)
         known = self._found.get(node.name)  # asked more than once in a pass
         if known is None or known[0] != told:
             known = self._found[node.name] = (told, self._candidates(node))
@@ -231,12 +243,9 @@ class Directory:
         return self._by_system_uuid(node.system_uuid) if mapped is None else self._labelled(mapped)
 
     def _labelled(self, mapped: tuple[str, str]) -> list[GuestRef]:
-        """Return the guests that the configuration means by endpoint and UUID, id or name.
-
-        A guest may be *named* like another one's number: unique identifiers go first.
-        """
-        kinds = (labels[mapped] for labels in self._by_label.values() if mapped in labels)
-        return list(next(kinds, ()))
+        """Return the guests that the configuration means by endpoint and UUID, id or name."""
+        kinds = map(self._by_label.__getitem__, self._rules.kinds(mapped))
+        return list(next((labels[mapped] for labels in kinds if mapped in labels), ()))
 
     def _by_system_uuid(self, system_uuid: str) -> list[GuestRef]:
         straight = canonical(system_uuid)
@@ -259,7 +268,8 @@ class Directory:
         if self._endpoints is not None and guest.endpoint not in self._endpoints:
             return False
         if mapped is not None:
-            return mapped[0] == guest.endpoint and mapped[1] in {guest.uuid, guest.id, guest.name}
+            meant = {getattr(guest, kind) for kind in self._rules.kinds(mapped)}
+            return mapped[0] == guest.endpoint and mapped[1] in meant
         straight = canonical(node.system_uuid)
         return bool(straight) and guest.uuid in {straight, swapped(straight)}
 
@@ -271,7 +281,14 @@ class Directory:
         else:
             via = Via.UUID_SWAPPED
         admission = self._rules.admitted.get(guest.endpoint, Admission())
-        return Candidate(guest, via, admission.admits(guest, via, self._groups.get(guest.key, frozenset())))
+        words = admission.admits(guest, via)
+        groups = sorted(admission.groups & self._groups.get(guest.key, frozenset()))
+        # C3: a group is of many VMs, and which of them a node is, is first of all its own word.
+        if not guest.uuid:  # an approval could not name it
+            return Candidate(guest, via, words)
+        if node.approved == guest.uuid:
+            return Candidate(guest, via, (*words, *groups))
+        return Candidate(guest, via, words, () if words else tuple(groups))
 
 
 @lru_cache(maxsize=65536)

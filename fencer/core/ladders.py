@@ -90,7 +90,7 @@ POWER: Rungs = (("settled", proof.settled), ("power window", consent.in_window))
 """From a guest that could go on writing to its power-off; the fence follows from what is read then."""
 
 NOT_IN_VAIN = ("not in vain", stop.not_in_vain)
-"""Before a guest is ended that neither runs nor is off. Running lifts every doubt."""
+"""Before a guest is ended that is not off. Running lifts every doubt but one about a hibernation (D3)."""
 
 CLOSELY = ("looked closely", proof.looked_closely)
 """Before what takes time: sweeps may show a guest too seldom for its readings to add up."""
@@ -111,7 +111,7 @@ STOP_PAUSED = acting(
 )
 STOP_RUNNING = acting(
     Act.STOP,
-    (*APPROACH, *MAY_POWER, ("unresponsive", stop.unresponsive), *WORTH_IT, CLOSELY, *POWER),
+    (*APPROACH, *MAY_POWER, NOT_IN_VAIN, ("unresponsive", stop.unresponsive), *WORTH_IT, CLOSELY, *POWER),
     stop.stop,
 )
 DISCARD_SAVED = acting(
@@ -194,6 +194,7 @@ ASK = Ladder(
         *ALLOWED,
         *KNOWN,
         ("running", shutdown.running),
+        ("same run", shutdown.same_run),
         ("quorum", consent.quorate_without),
         ("not asked", shutdown.not_asked),
         ("settled", proof.settled),
@@ -204,6 +205,7 @@ CUT = Ladder(
     (
         *KNOWN,
         ("running", shutdown.running),
+        ("same run", shutdown.same_run),
         ("nobody else's", stop.nobody_elses),
         ("power rights", consent.may_power),
         ("quorum", consent.quorate_without),
@@ -290,6 +292,15 @@ LADDERS: Mapping[tuple[Intent, Stage], Row] = MappingProxyType(
 """Intent and stage, then what the guest reads, then, where the policy leaves a choice, what it chose."""
 
 
+COUNTS_AS: Mapping[tuple[Intent, Stage], PowerState] = MappingProxyType(
+    {
+        (Intent.WATCH, Stage.SILENT): PowerState.PAUSED,
+        (Intent.FENCE, Stage.SILENT): PowerState.PAUSED,
+        (Intent.SHUTDOWN, Stage.OVERDUE): PowerState.RUNNING,
+    }
+)
+"""As what a VM counts that has powered itself off, and whose process is left: that is ended likewise (M1)."""
+
 USUAL: Mapping[Intent, Ladder] = MappingProxyType(
     {
         Intent.WATCH: FENCE,
@@ -306,7 +317,10 @@ def ladder_for(subject: Subject, policy: Policy) -> Ladder:
     """Find the ladder that a node has to climb."""
     starts = subject.seen.intent is Intent.START and subject.evidence.doubt is not None
     state = PowerState.STOPPED if subject.evidence.gone or starts else subject.power_state
-    found = LADDERS[subject.seen.intent, stage_of(subject, policy)][state]
+    rows = subject.seen.intent, stage_of(subject, policy)
+    if state is PowerState.STOPPING and subject.evidence.powered_off:
+        state = COUNTS_AS.get(rows, state)
+    found = LADDERS[rows][state]
     return found if isinstance(found, Ladder) else found[_chosen(subject, policy, state)]
 
 
@@ -326,9 +340,9 @@ def stage_of(subject: Subject, policy: Policy) -> Stage:
     """Say at which stage a node is."""
     node, intent = subject.node, subject.seen.intent
     if intent is Intent.SHUTDOWN:
-        if subject.seen.asked_s is None:
-            return Stage.SILENT
-        return Stage.OVERDUE if shutdown.overdue(subject) else Stage.ASKED
+        if shutdown.overdue(subject):
+            return Stage.OVERDUE
+        return Stage.SILENT if subject.seen.asked_s is None else Stage.ASKED
     if node.fenced:
         return Stage.FENCED
     return Stage.HEARD if intent is Intent.WATCH and fence.heard(subject, policy) else Stage.SILENT

@@ -120,6 +120,7 @@ class Reason(StrEnum):
     GUEST_SAVED = "guest_saved"
     GUEST_LEFT = "guest_left"
     GUEST_STOPPING = "guest_stopping"
+    GUEST_POWERED_OFF = "guest_powered_off"
     GUEST_UNSETTLED = "guest_unsettled"
     ABSENCE_UNPROVEN = "absence_unproven"
     FALL_UNSEEN = "fall_unseen"
@@ -139,6 +140,7 @@ class Reason(StrEnum):
     OBSERVE_MODE = "observe_mode"
     NOTES_FIRST = "notes_first"
     NO_POWER_RIGHTS = "no_power_rights"
+    POWER_UNAPPROVED = "power_unapproved"
     POWER_WINDOW = "power_window"
     STANDBY = "standby"
     NO_LEASE = "no_lease"
@@ -172,6 +174,7 @@ class Reason(StrEnum):
     SHUTTING_DOWN = "shutting_down"
     SHUTDOWN_HANGS = "shutdown_hangs"
     SHUT_DOWN = "shut_down"
+    RESTARTED = "restarted"
     PLANNED_STOP = "planned_stop"
     START_DUE = "start_due"
     AWAITING_READY = "awaiting_ready"
@@ -240,7 +243,8 @@ class GuestRef:
 
 @wire(
     "guest power_state settled incarnation cold_start raw source observed_at_s conclusive end_recorded "
-    "io_error moved_from host_silent proof witness away filed told stuck doubt groups fleeting"
+    "io_error moved_from host_silent proof witness away filed told stuck doubt groups fleeting "
+    "hibernated powered_off"
 )
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -274,6 +278,12 @@ class Evidence:
         doubt: Why an off reading is not believed (`fencer.core.doubt`); its state is UNKNOWN then.
         groups: Its groups at that time, by its hypervisor, like ``tag:fencer`` or ``pool:k8s``.
         fleeting: Its hypervisor forgets it once it is off: nobody could start it again.
+        hibernated: For UNKNOWN, or PAUSED: it wrote its memory to its own disk and powered itself off, and it
+            has not run since. A start continues from there. For RUNNING: the first readings of the run after
+            that carry it, as its kernel may not have come up yet; cut off now, it would still continue from
+            there.
+        powered_off: For STOPPING: it has powered itself off. What is left of its process cannot run on
+            without a reset, and nothing keeps it on purpose.
     """
 
     guest: GuestRef
@@ -298,6 +308,8 @@ class Evidence:
     doubt: Doubt | None = None
     groups: frozenset[str] = frozenset()
     fleeting: bool = False
+    hibernated: bool = False
+    powered_off: bool = False
 
     @classmethod
     def unknown(cls, guest: GuestRef, raw: str, source: str, observed_at_s: float) -> Evidence:
@@ -324,7 +336,15 @@ class Evidence:
     def at_rest(self) -> bool:
         """Whether nothing of it runs there, wherever its memory is."""
         off = {PowerState.STOPPED, PowerState.SAVED, PowerState.ABSENT}
-        return self.away or (self.filed and self.power_state is PowerState.UNKNOWN) or self.power_state in off
+        untracked = self.untracked is not None and self.power_state is PowerState.UNKNOWN
+        return self.away or untracked or self.power_state in off
+
+    @property
+    def untracked(self) -> Doubted | None:
+        """Where memory of it may be saved without its hypervisor keeping track of that; None: nowhere."""
+        if self.hibernated:
+            return Doubted.HIBERNATED
+        return Doubted.FILED if self.filed else None
 
     @property
     def read(self) -> bool:
@@ -355,6 +375,8 @@ class Doubted(StrEnum):
     """The last reading before said that its memory is on disk, where its hypervisor keeps track of it."""
     FILED = "filed"
     """The last reading before said that its memory was saved to a file, which nobody keeps track of."""
+    HIBERNATED = "hibernated"
+    """It hibernated: its memory is inside its own disk, and a start continues from there."""
     MIGRATED = "migrated"
     """The last reading before said that its memory went elsewhere."""
     UNSEEN = "unseen"
@@ -415,7 +437,7 @@ class Doubt:
         """
         same = evidence.guest.key == self.guest.key and _short(evidence.guest.host) == _short(self.guest.host)
         waits = evidence.power_state is PowerState.PAUSED
-        restored = waits and evidence.cold_start is False and not evidence.filed
+        restored = waits and evidence.cold_start is False and evidence.untracked is None
         back = evidence.power_state is PowerState.RUNNING or (restored and self.kind is Doubted.SAVED)
         return back and same and self.means(evidence)
 
@@ -439,7 +461,7 @@ class HostReading:
     observed_at_s: float
 
 
-@wire("guest via admitted_by")
+@wire("guest via admitted_by unapproved")
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A guest that may be the node, and how we came to think so.
@@ -448,11 +470,13 @@ class Candidate:
         guest: The guest.
         via: The strongest link between node and guest.
         admitted_by: The words of the configuration that admit power actions on it; none: not admitted.
+        unapproved: Words that would, once a person has approved this VM as that node's (C3).
     """
 
     guest: GuestRef
     via: Via
     admitted_by: tuple[str, ...] = ()
+    unapproved: tuple[str, ...] = ()
 
     @property
     def power_admitted(self) -> bool:
@@ -615,7 +639,7 @@ class Unreadable:
 @wire(
     "name uid system_uuid boot_id ready version taints unschedulable excluded_by pause_note roles binding "
     "mark cordon doubts volumes_in_use claim left cordoner gone not_ready_s lease_age_s deaf_s "
-    "renewed_within_s lease_renewals renewed_utc lease_version reported_utc asked recorded"
+    "renewed_within_s lease_renewals renewed_utc lease_version reported_utc asked recorded approved has_swap"
 )
 @dataclass(frozen=True, slots=True)
 class NodeView:
@@ -650,6 +674,9 @@ class NodeView:
             guest, which was seen alive with it, runs.
         recorded: The API server keeps a record of which program wrote which of its fields (managedFields).
             False: it keeps none at all, and updates never begin one.
+        approved: UUID of the VM that a person has approved as this node's, for power; empty: none, or not
+            signed for this Node.
+        has_swap: Its kubelet reports swap; from Kubernetes 1.34 on.
     """
 
     name: str
@@ -682,6 +709,8 @@ class NodeView:
     reported_utc: str = field(default="", compare=False)  # alone it is no news of a node
     asked: bool = True
     recorded: bool = True
+    approved: str = ""
+    has_swap: bool = False
 
     @property
     def heard_s(self) -> float | None:
@@ -989,6 +1018,25 @@ class Word:
     """How long after a shutdown was asked for the guest's power is cut. None: never."""
 
 
+@wire("guest incarnation boot_id ended")
+@dataclass(frozen=True, slots=True)
+class OrderedRun:
+    """The run of a VM that a command ended, or asked to shut down: its order is for this run alone (S12).
+
+    Attributes:
+        guest: The VM, where it was.
+        incarnation: Which run, see `Evidence.incarnation`.
+        boot_id: The boot that its Node showed.
+        ended: The VM was read off since. Whatever runs now is another run, even if it is named alike: ids are
+            used again once libvirtd has restarted.
+    """
+
+    guest: GuestRef
+    incarnation: str | None
+    boot_id: str
+    ended: bool = False
+
+
 @wire("ago_s times why discard")
 @dataclass(frozen=True, slots=True)
 class StopFailed:
@@ -1011,7 +1059,7 @@ class StopFailed:
     "node candidates evidence history fleet intent now_s utc rivals claimed_by bound_reading taken_by "
     "unanswered evidence_error last_state others fenced_guest pods attachments kept_volumes kept_unread "
     "close killed stop_failed stopped_as asked_s looked_s tenure call word incident by note unwritten "
-    "answering_s unread apart_s"
+    "answering_s unread apart_s ordered_run"
 )
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -1049,6 +1097,8 @@ class Observation:
         stopped_as: In which incarnation an agent's stop for this incident has left the guest. None: there was
             none, or it was started too often since, or a moment ago.
         asked_s: How long ago this agent asked the guest of this boot to shut down or to start. None: not.
+        ordered_run: The first run of the VM that this agent, on behalf of a person, has asked to shut down or
+            has stopped, unless it has started the VM since. None: there is none.
         looked_s: How long ago this agent last looked at the node closely; infinity: never.
         tenure: What this agent is to the guest's hypervisor. None: no other agent is thought of.
         call: What other controllers of the cluster ask of fencer about the node.
@@ -1101,6 +1151,7 @@ class Observation:
     answering_s: float = float("inf")
     unread: str = ""
     apart_s: float = 0.0
+    ordered_run: OrderedRun | None = None
 
     @property
     def earliest_utc(self) -> str:

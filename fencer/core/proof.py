@@ -66,6 +66,10 @@ DOUBTED: dict[Doubted, tuple[Reason, str]] = {
         Reason.GUEST_SAVED,
         "the guest started or restored, or --confirm-guest-off WHY: its memory may lie in a file",
     ),
+    Doubted.HIBERNATED: (
+        Reason.GUEST_SAVED,
+        "the guest started, which continues from its own disk; or --confirm-guest-off WHY",
+    ),
     Doubted.MIGRATED: (
         Reason.GUEST_LEFT,
         "the guest found where it went, or --confirm-guest-off WHY: it may run on elsewhere",
@@ -105,7 +109,7 @@ def reads_off(evidence: Evidence, policy: Policy) -> Answer:
     state, raw = evidence.power_state, evidence.raw
     if evidence.gone:
         return Passed(f"{raw}; its end was recorded" if state is PowerState.ABSENT else raw)
-    if state is PowerState.PAUSED and policy.paused_guest is PausedGuest.TRUST and not evidence.filed:
+    if state is PowerState.PAUSED and policy.paused_guest is PausedGuest.TRUST and not evidence.untracked:
         return Passed(f"{raw}; trusted not to be resumed (paused_guest: trust)")
     if state is PowerState.ABSENT and not evidence.conclusive:
         return Objection(Verdict.WAIT, Reason.CLOSER_LOOK, raw, "a live reading of the guest", 0.0)
@@ -114,18 +118,27 @@ def reads_off(evidence: Evidence, policy: Policy) -> Answer:
         return doubted
     if state is PowerState.UNKNOWN and evidence.host_silent:
         return _host_silent(evidence)
-    verdict, reason, meaning, way = NOT_GONE[state]
+    return _not_gone(evidence, policy)
+
+
+def _not_gone(evidence: Evidence, policy: Policy) -> Objection:
+    """Object to a reading by which the guest may write again, or is not quite gone."""
+    verdict, reason, meaning, way = NOT_GONE[evidence.power_state]
     verdict = Verdict.REFUSE if evidence.stuck else verdict
     needs = evidence.stuck or f"its guest stopped, or deleted with a record of its end{way}"
+    if evidence.powered_off:
+        verdict, reason, needs = Verdict.REFUSE, Reason.GUEST_POWERED_OFF, f"{needs}, or `paused_guest: stop`"
     recheck_s = policy.poll_s if verdict is Verdict.WAIT else None
-    return Objection(verdict, reason, f"{raw}{meaning}", needs, recheck_s)
+    return Objection(verdict, reason, f"{evidence.raw}{meaning}", needs, recheck_s)
 
 
 def not_believed(evidence: Evidence) -> Objection | None:
     """Object to a reading that is doubted, or that says that memory went elsewhere."""
     doubted = evidence.doubt.kind if evidence.doubt else None
-    if evidence.away or (evidence.filed and evidence.power_state is PowerState.UNKNOWN):
-        doubted = Doubted.MIGRATED if evidence.away else Doubted.FILED
+    if evidence.away:
+        doubted = Doubted.MIGRATED
+    elif evidence.power_state is PowerState.UNKNOWN:
+        doubted = evidence.untracked or doubted
     if doubted is None:
         return None
     reason, needs = DOUBTED[doubted]
@@ -245,7 +258,8 @@ def held(subject: Subject, policy: Policy) -> Answer:
 
 def held_for_s(subject: Subject, policy: Policy) -> float:
     """Return for how long the guest has to stand still before that counts, in seconds."""
-    limit_s = policy.paused_for_s if subject.power_state is PowerState.PAUSED else policy.confirm_s
+    stands = subject.power_state is PowerState.PAUSED or subject.evidence.powered_off
+    limit_s = policy.paused_for_s if stands else policy.confirm_s
     return max(limit_s, policy.killed_hold_s) if _may_have_been_killed(subject) else limit_s
 
 

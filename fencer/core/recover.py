@@ -184,9 +184,9 @@ def running(subject: Subject, policy: Policy) -> Answer:
     if not isinstance(fresh(subject, policy), Passed) or evidence.power_state in UNTOLD:
         return _heard_alone(subject, policy)
     if evidence.power_state is not PowerState.RUNNING:
-        return Objection(
-            Verdict.FENCED, Reason.AWAITING_BOOT, evidence.raw, "the guest to run by a cold start"
-        )
+        ended = f"{evidence.stuck}; then " if evidence.powered_off and evidence.stuck else ""
+        needs = f"{ended}the guest to run by a cold start"
+        return Objection(Verdict.FENCED, Reason.AWAITING_BOOT, evidence.raw, needs)
     return Passed(evidence.raw)
 
 

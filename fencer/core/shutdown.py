@@ -80,15 +80,44 @@ NOT_GOING: dict[PowerState, tuple[Verdict, Reason, str, str]] = {
 
 def running(subject: Subject, policy: Policy) -> Answer:
     """The guest runs, and so can be asked."""
-    state, raw = subject.power_state, subject.evidence.raw
-    if state is PowerState.RUNNING:
+    state, raw, powered_off = subject.power_state, subject.evidence.raw, subject.evidence.powered_off
+    if state is PowerState.RUNNING or (powered_off and overdue(subject)):
         return Passed(raw)
     doubted = not_believed(subject.evidence)
     if doubted is not None:
         return doubted
     verdict, reason, meaning, needs = NOT_GOING[state]
+    if powered_off:
+        reason, needs = Reason.GUEST_POWERED_OFF, subject.evidence.stuck or needs
+        meaning = "" if needs in raw else f"; what ends its process: {needs}"
     recheck_s = policy.poll_s if verdict is Verdict.WAIT else None
     return Objection(verdict, reason, f"{raw}{meaning}", needs, recheck_s)
+
+
+def same_run(subject: Subject, policy: Policy) -> Answer:
+    """The VM is in the run that the order was for: no boot that something started since is ended (S12).
+
+    A VM that moves with its memory gets another run on another host. While its Node shows the same boot, a
+    shutdown waits for what comes of it.
+    """
+    first, now, boot_id = subject.seen.ordered_run, subject.evidence, subject.node.boot_id
+    if first is None:
+        return Passed("nothing was ordered yet")
+    rebooted = boot_id != first.boot_id
+    same = now.guest.key == first.guest.key and None in {now.incarnation, first.incarnation}
+    same = same or (now.guest.key, now.incarnation) == (first.guest.key, first.incarnation)
+    if not rebooted and same and not first.ended:
+        return Passed("in the run that was meant")
+    shutdown = subject.seen.intent is Intent.SHUTDOWN
+    order = "asked to shut down" if shutdown else "stopped"
+    here = now.guest.endpoint == first.guest.endpoint and now.guest.shares_host(first.guest)
+    if shutdown and not rebooted and not here and not first.ended:
+        seen = f"{first.guest} was {order}, and runs as {now.guest} now: it moved, or was started there"
+        needs = "the VM off, or its Node showing another boot"
+        return Objection(Verdict.WAIT, Reason.SHUTTING_DOWN, seen, needs, policy.poll_s)
+    newer = f"boot {boot_id}" if rebooted else "another run"
+    seen = f"{first.guest} was {order}, and runs again, in {newer}"
+    return Objection(Verdict.REFUSE, Reason.RESTARTED, seen)
 
 
 def not_asked(subject: Subject, policy: Policy) -> Answer:
@@ -103,14 +132,26 @@ def not_asked(subject: Subject, policy: Policy) -> Answer:
 
 
 def hanging(subject: Subject, _policy: Policy) -> Answer:
-    """It was asked long enough ago."""
-    return Passed(f"asked {age(subject.seen.asked_s or 0.0)} ago, and it runs")
+    """It was asked, or has powered itself off, long enough ago."""
+    now, asked_s = "its process is left" if subject.evidence.powered_off else "it runs", subject.seen.asked_s
+    since = f"off for {age(_off_s(subject))}" if asked_s is None else f"asked {age(asked_s)} ago"
+    return Passed(f"{since}, and {now}")
 
 
 def overdue(subject: Subject) -> bool:
-    """Whether a guest that was asked to shut down has kept running so long that its power must be cut."""
+    """Whether a guest that was asked to shut down has kept running so long that its power must be cut.
+
+    Or has powered itself off, unasked, and has left its process for so long.
+    """
     asked_s, stop_after_s = subject.seen.asked_s, subject.seen.word.stop_after_s
+    asked_s = _off_s(subject) if asked_s is None and subject.evidence.powered_off else asked_s
     return asked_s is not None and stop_after_s is not None and asked_s >= stop_after_s
+
+
+def _off_s(subject: Subject) -> float:
+    """Return for how long a guest that has powered itself off has been seen so, with nothing in the way."""
+    run = subject.history.run
+    return run.lasted_s if run is not None and run.power_state is subject.power_state else 0.0
 
 
 def ask(subject: Subject, policy: Policy) -> Ending:

@@ -37,6 +37,8 @@ def startable(subject: Subject, policy: Policy) -> Answer:
     if doubted is not None:
         return doubted
     verdict, reason, meaning, needs = NOT_STARTABLE[state]
+    if subject.evidence.powered_off:
+        reason, needs = Reason.GUEST_POWERED_OFF, subject.evidence.stuck or needs
     recheck_s = policy.poll_s if verdict is Verdict.WAIT else None
     return Objection(verdict, reason, f"{raw}{meaning}", needs, recheck_s)
 

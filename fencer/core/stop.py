@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from fencer.core.doubt import WORDS, in_the_way
 from fencer.core.history import chance_s
-from fencer.core.model import DiscardSaved, Intent, PowerState, Reason, StopGuest, Verdict
+from fencer.core.model import DiscardSaved, Doubted, Intent, PowerState, Reason, StopGuest, Verdict
 from fencer.core.policy import Policy
 from fencer.core.proof import DOUBTED
 from fencer.core.rung import Answer, Ending, Objection, Passed, Subject
+from fencer.core.shutdown import same_run
 from fencer.core.text import age
 from fencer.core.times import age_between
 
@@ -19,31 +20,34 @@ def paused_long(subject: Subject, policy: Policy) -> Answer:
     """The pause is no snapshot, save or stall. By hand, it need not last that long.
 
     And it began after the node was last heard: between two readings of a pause it may have run for a moment.
+    A VM that has powered itself off counts while nothing keeps its process on purpose, as a backup does.
     """
-    run, silent_s = subject.history.run, subject.node.lease_age_s
+    run, silent_s, evidence = subject.history.run, subject.node.lease_age_s, subject.evidence
     limit_s = policy.paused_for_s if subject.seen.intent is Intent.WATCH else policy.confirm_s
-    paused = run is not None and run.power_state is PowerState.PAUSED
-    lasted_s = max(0.0, run.last_s - run.since_s) if run is not None and paused else 0.0
+    lasted_s = 0.0
+    if run is not None and run.power_state is evidence.power_state:
+        lasted_s = run.lasted_s if evidence.powered_off else max(0.0, run.last_s - run.since_s)
     lasted_s = lasted_s if silent_s is None else min(lasted_s, silent_s)
-    needs = f"limit {limit_s:g} s, then it is stopped"
-    raw = subject.evidence.raw
+    raw, needs = evidence.raw, f"limit {limit_s:g} s, then it is stopped"
     if lasted_s < limit_s:
-        seen = f"{raw} for {age(lasted_s)}"
-        return Objection(Verdict.WAIT, Reason.PAUSE_TOO_SHORT, seen, needs, limit_s - lasted_s)
+        reason = Reason.NOT_HELD if evidence.powered_off else Reason.PAUSE_TOO_SHORT
+        needs = f"{evidence.stuck}; or {needs}" if evidence.stuck else needs
+        return Objection(Verdict.WAIT, reason, f"{raw} for {age(lasted_s)}", needs, limit_s - lasted_s)
     return Passed(f"{raw} for {age(lasted_s)}", needs)
 
 
 def not_in_vain(subject: Subject, _policy: Policy) -> Answer:
     """Its end would be believed. No guest is stopped for a fence that would then be refused."""
-    doubt = in_the_way(subject.node, subject.evidence)
+    doubt = in_the_way(subject.node, subject.evidence, subject.history)
     if doubt is None:
         return Passed("its end would be believed")
+    back = "its kubelet alive" if doubt.kind is Doubted.HIBERNATED else "the guest seen running there"
     noted = f"{WORDS[doubt.kind]} (noted by {doubt.by} {age_between(doubt.since_utc, subject.seen.utc)} ago)"
     return Objection(
         Verdict.REFUSE,
         DOUBTED[doubt.kind][0],
         f"{subject.evidence.raw}; {noted}: its end would not be believed",
-        "the guest seen running there again; or ended by hand, and then --confirm-guest-off WHY",
+        f"{back} again; or ended by hand, and then --confirm-guest-off WHY",
     )
 
 
@@ -67,7 +71,8 @@ def unresponsive(subject: Subject, policy: Policy) -> Answer:
     """
     raw = subject.evidence.raw
     if subject.seen.intent is Intent.FENCE:
-        return Passed(f"{raw}; to be stopped, by hand")
+        same = same_run(subject, policy)  # S12
+        return same if isinstance(same, Objection) else Passed(f"{raw}; to be stopped, by hand")
     silent_s = subject.node.lease_age_s or 0.0
     needs = f"limit {policy.unresponsive_after_s:g} s, then it is stopped"
     if silent_s < policy.unresponsive_after_s:
@@ -111,8 +116,8 @@ def no_stall(subject: Subject, _policy: Policy) -> Answer:
 
 def stop(subject: Subject, policy: Policy) -> Ending:
     """Cut its power: it could go on writing."""
-    paused = subject.power_state is PowerState.PAUSED
-    reason = Reason.GUEST_PAUSED if paused else Reason.GUEST_UNRESPONSIVE
+    paused = Reason.GUEST_POWERED_OFF if subject.evidence.powered_off else Reason.GUEST_PAUSED
+    reason = Reason.GUEST_UNRESPONSIVE if subject.power_state is PowerState.RUNNING else paused
     order = StopGuest(subject.guest, subject.evidence.incarnation)
     return Ending(Verdict.STOP_FIRST, reason, (order,), policy.poll_s)
 

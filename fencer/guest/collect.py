@@ -24,6 +24,7 @@ from fencer.guest.facts import (
     Unit,
 )
 from fencer.guest.files import doubted
+from fencer.guest.hibernation import ways_to_hibernate
 from fencer.guest.kubelet_config import kubelet_config
 from fencer.guest.node import ASK_WITHIN_S
 from fencer.guest.routes import routes
@@ -70,6 +71,7 @@ def collect(root: Path, run: Run, file: str | None = None, node: str | None = No
         program=_program(root, run) if drain.loaded else Program(),
         button="Power Button" in read_text(root / "proc/bus/input/devices"),
         agent=next((unit for unit in _AGENTS if _is_active(run, unit)), ""),
+        hibernates=ways_to_hibernate(root, run),
     )
 
 

@@ -207,6 +207,7 @@ class Facts:
         program: The program that the units run.
         button: The kernel has a power button that logind can hear.
         agent: The guest agent that runs (`qemu-guest-agent`, …); empty: none.
+        hibernates: Units of systemd by which it can hibernate.
     """
 
     systemd: int = 0
@@ -219,3 +220,4 @@ class Facts:
     program: Program = Program()
     button: bool = False
     agent: str = ""
+    hibernates: tuple[str, ...] = ()

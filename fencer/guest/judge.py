@@ -274,6 +274,9 @@ def _outside(facts: Facts) -> Iterator[Finding]:
     if not facts.button:
         change = "load the kernel modules button and evdev, or use the guest agent"
         yield Finding("power button", WARN, "none: an ACPI shutdown is not heard", change)
+    if facts.hibernates:
+        text = "it can hibernate: its hypervisor calls it off, and a start continues with its old memory"
+        yield Finding("hibernation", WARN, text, f"systemctl mask {' '.join(facts.hibernates)}")
     if not facts.agent:
         yield Finding("guest agent", NOTE, "none runs: the hypervisor shuts down by the power button")
 

@@ -50,6 +50,8 @@ _EVIDENCE: Mapping[str, Types] = {
     "doubt": (NoneType,),
     "groups": (frozenset,),
     "fleeting": (bool,),
+    "hibernated": (bool,),
+    "powered_off": (bool,),
 }
 _INFO: Mapping[str, Types] = {
     "kind": (str,),
@@ -172,8 +174,11 @@ def _contradictions(said: Evidence, *, one_host: bool) -> dict[str, bool]:
         f"an absence, of a guest that reads {state}": said.proof is Proof.ABSENCE
         and state is not PowerState.ABSENT,
         f"{state}, and {Lack.HOST}": off and Lack.HOST in lacking,
-        f"its memory is in a file, and it reads {state}": said.filed
-        and state not in {PowerState.UNKNOWN, PowerState.PAUSED},
+        f"its memory is in a file, or inside its disk, and it reads {state}": said.untracked is not None
+        and state not in {PowerState.UNKNOWN, PowerState.PAUSED}
+        and not (said.hibernated and state is PowerState.RUNNING),
+        f"it has powered itself off, and reads {state}": said.powered_off
+        and state is not PowerState.STOPPING,
         f"{state}, and {Lack.RUN}": said.gone and Lack.RUN in lacking,
         f"{state}, and {Lack.WITNESS}": said.gone and Lack.WITNESS in lacking,
     }

@@ -289,6 +289,20 @@ class Cluster(Protocol):
         """
         ...
 
+    def approve(self, node: NodeView, uuid: str, by: str, since_utc: str) -> None:
+        """Write that a person has approved a VM as this node's, or remove that note, guarded.
+
+        Args:
+            node: As it was read.
+            uuid: The VM's; empty: the note is removed.
+            by: The person.
+            since_utc: When, by the API server's clock.
+
+        Raises:
+            As `bind`.
+        """
+        ...
+
     def claim(self, node: NodeView, incident: str, by: str, left: Left | None = None) -> None:
         """Write the incident annotation, if the node is still at ``node.version``: one agent wins.
 

@@ -19,6 +19,7 @@ from fencer.preflight import (
     files,
     guest_stops,
     guests,
+    hibernation,
     home,
     host_power,
     identities,
@@ -99,6 +100,7 @@ def _nodes(facts: Facts, seen: NodeFacts) -> Iterator[Finding]:
     if seen.reachable:
         yield from bindings.judge(seen.reachable, seen.readings)
         yield from guest_stops.judge(seen.reachable, seen.stop_settings)
+        yield from hibernation.judge(seen.reachable, facts.described)
     yield from bindings.judge_names(scene.nodes.values(), {one.name for one in config.endpoints})
     yield from host_power.judge(config.power_witnesses, seen)
     yield from adapters.judge(config.endpoints, seen)

@@ -25,6 +25,7 @@ def judge(config: Config, nodes: NodeFacts, infos: Mapping[str, EndpointInfo]) -
     subjects, scene = nodes.subjects, nodes.scene
     if subjects:
         yield _powered(config, subjects, infos)
+        yield from _unapproved(subjects)
     for endpoint in config.endpoints:
         if endpoint.name not in scene.errors:
             yield from _nobody_in(endpoint.name, endpoint.power.groups, scene.evidence.values())
@@ -33,10 +34,12 @@ def judge(config: Config, nodes: NodeFacts, infos: Mapping[str, EndpointInfo]) -
 def _powered(config: Config, subjects: Sequence[Subject], infos: Mapping[str, EndpointInfo]) -> Finding:
     powerless = [one for one in subjects if not _may_power(one, infos)]
     free = [one for one in subjects if one.candidate.power_admitted and one not in powerless]
-    held = [one for one in subjects if one not in free]
+    waits = [one for one in subjects if one.candidate.unapproved and one not in powerless]
+    held = [one for one in subjects if one not in free and one not in waits]
     about = f"{len(free)} of {count(len(subjects), 'guest')} may be stopped"
     by = "; ".join(_by_word(free))
-    wanted, in_vain = _wanted(config.policy), [one for one in powerless if one.candidate.power_admitted]
+    wanted = _wanted(config.policy)
+    in_vain = [one for one in powerless if one.candidate.power_admitted or one.candidate.unapproved]
     if not held or not (wanted or in_vain):
         return Finding("power", about, note=by)
     if wanted:
@@ -49,6 +52,15 @@ def _powered(config: Config, subjects: Sequence[Subject], infos: Mapping[str, En
         points.append(f"our rights there are not enough to power {_names(powerless)}")
     tries = (*_ways(config, held), *_lines(powerless, infos))
     return Finding("power", about, Level.WARN, text, tries, tuple(points))
+
+
+def _unapproved(subjects: Sequence[Subject]) -> Iterator[Finding]:
+    """Name the VMs over which a tag or a pool gives power only once a person has approved them (C3)."""
+    waiting = [one for one in subjects if one.candidate.unapproved]
+    if waiting:
+        text = f"{_names(waiting)}: fencer may not stop the VM before a person approves it for its node"
+        tries = ("`fencer approve` lists these VMs with number and UUID; `fencer approve NODE` approves one",)
+        yield Finding("power", count(len(waiting), "VM") + " to approve", Level.WARN, text, tries)
 
 
 def _names(subjects: Sequence[Subject]) -> str:
@@ -73,7 +85,7 @@ def _ways(config: Config, held: Sequence[Subject]) -> Iterator[str]:
         mine = [one for one in held if one.guest.endpoint == endpoint.name]
         uuids = [one.guest.uuid for one in mine if not one.candidate.power_admitted]
         groups = "".join(f", or {group.replace(':', ' ')}" for group in sorted(endpoint.power.groups))
-        given = f"{groups}, given to it in Proxmox" if groups else ""
+        given = f"{groups}, given to it in Proxmox; then `fencer approve NODE`" if groups else ""
         if uuids:
             yield f"under {endpoint.name}: `power: {{uuids: [{listing(uuids)}]}}`{given}"
 

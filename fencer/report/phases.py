@@ -22,6 +22,7 @@ NAMES: dict[Reason, str] = {
     Reason.NOT_HELD: "until its guest was confirmed off",
     Reason.PAUSE_TOO_SHORT: "pause counted",
     Reason.GUEST_PAUSED: "its power cut",
+    Reason.GUEST_POWERED_OFF: "its process ended",
     Reason.PROVEN_OFF: "taint set",
     Reason.CLEARING_PODS: "pods cleared",
     Reason.RELEASING_VOLUMES: "volumes released",

@@ -6,8 +6,8 @@ instead of harming. An error after sending means "outcome unknown": the caller o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar, assert_never
@@ -17,7 +17,7 @@ from fencer.core.done import Done, GuestStopped, Happened, PodsCleared, Tainted
 from fencer.core.doubt import WORDS, without_saved
 from fencer.core.election import Seat
 from fencer.core.holds import writes_notes
-from fencer.core.kept import must_outlive
+from fencer.core.kept import must_outlive, standing
 from fencer.core.ledger import FRESH_S, Ledger, PowerOrder
 from fencer.core.model import (
     Action,
@@ -29,6 +29,7 @@ from fencer.core.model import (
     DeleteAttachments,
     DiscardSaved,
     Doubt,
+    Doubted,
     EvictPods,
     Evidence,
     FenceMark,
@@ -38,6 +39,7 @@ from fencer.core.model import (
     Left,
     NodeView,
     Observation,
+    OrderedRun,
     PodView,
     PowerState,
     Proof,
@@ -222,9 +224,10 @@ class Executor:
             case DiscardSaved():
                 return self._discard(observation, action, counts)
             case ShutdownGuest(incarnation=incarnation):
-                self._order(
-                    guest, lambda until: port.shutdown(guest, incarnation, until), observation, ends=False
-                )
+                with self._for_one_run(observation, action):
+                    self._order(
+                        guest, lambda until: port.shutdown(guest, incarnation, until), observation, ends=False
+                    )
                 self._remember_asking(observation)
                 return Happened(f"asked {guest} to shut down")
             case StartGuest():
@@ -324,7 +327,8 @@ class Executor:
         port, began_s = self._world.hypervisors[guest.endpoint], self._world.clock.now_s()
         said, sent, denied = "", True, False
         try:
-            self._order(guest, lambda until: port.stop(guest, incarnation, until), observation)
+            with self._for_one_run(observation, action):
+                self._order(guest, lambda until: port.stop(guest, incarnation, until), observation)
         except HypervisorError as error:
             # libvirt's destroy may raise and yet have killed: only the state counts.
             said, sent = str(error), not isinstance(error, GuestChanged)
@@ -351,8 +355,9 @@ class Executor:
         guest = action.guest
         self._api(lambda: cluster.claim(node, incident, observation.by))
         before = self._read(guest)
-        expected = observation.evidence.power_state if observation.evidence else None
-        if before.incarnation != action.incarnation or before.power_state is not expected:
+        seen = observation.evidence
+        meant = seen and (action.incarnation, seen.power_state, seen.powered_off)
+        if (before.incarnation, before.power_state, before.powered_off) != meant:
             return f"{guest} changed before it was stopped: {before.raw}"
         if not observation.candidates[0].still_admitted(before):
             return f"{guest}: the configuration does not admit power actions any more"
@@ -444,6 +449,7 @@ class Executor:
         if left is not None:
             left = replace(left, starts=left.starts + 1, started_utc=observation.latest_utc)
             self._api(lambda: self._note_claim(observation, observation.node, left))
+        self._memory.ordered_runs.pop(observation.node.uid, None)  # what runs then is wanted
         try:
             self._order(
                 guest, lambda until: port.start(guest, action.incarnation, until), observation, ends=False
@@ -570,6 +576,23 @@ class Executor:
     def _deadline(self, seconds: float) -> Deadline:
         return Deadline(self._world.clock.now_s() + seconds, self._world.clock.now_s)
 
+    @contextmanager
+    def _for_one_run(self, seen: Observation, order: StopGuest | ShutdownGuest) -> Iterator[None]:
+        """Keep which run a person's first order is for, unless it was never sent (S12).
+
+        Before it is sent: it may be carried out, and its answer lost.
+        """
+        runs, uid = self._memory.ordered_runs, seen.node.uid
+        first = seen.intent is not Intent.WATCH and uid not in runs
+        if first:
+            runs[uid] = OrderedRun(order.guest, order.incarnation, seen.node.boot_id)
+        try:
+            yield
+        except (GuestChanged, HypervisorDenied):
+            if first:
+                del runs[uid]
+            raise
+
     def _remember_asking(self, observation: Observation) -> None:
         node = observation.node
         self._memory.asked[node.uid, node.boot_id] = self._world.clock.now_s()
@@ -624,7 +647,8 @@ def _tainted(observation: Observation, mark: FenceMark) -> Tainted:
 def _noted(seen: Observation, action: BindNode | RecordDoubts, *, written: bool) -> Done:
     """Say what was noted, and where."""
     if isinstance(action, RecordDoubts):
-        return Happened(_doubts_told(action.doubts, "noted on the Node" if written else f"noted{IN_MIND}"))
+        noted = "noted on the Node" if written else f"noted{IN_MIND}"
+        return Happened(_doubts_told(action.doubts, standing(seen.node, seen.note), noted))
     binding, note = action.binding, seen.note
     was = seen.node.binding if note is None or note.binding is None else note.instead_of
     moved = isinstance(was, Binding) and replace(was, guest=binding.guest) == binding
@@ -633,9 +657,11 @@ def _noted(seen: Observation, action: BindNode | RecordDoubts, *, written: bool)
     return Happened(f"bound to {binding.guest}: {why}{'' if written else IN_MIND}")
 
 
-def _doubts_told(doubts: Sequence[Doubt], noted: str) -> str:
+def _doubts_told(doubts: Sequence[Doubt], before: Sequence[Doubt], noted: str) -> str:
     if not doubts:
-        return "its VM is reported running again: the distrust about this VM is over"
+        hibernated = any(doubt.kind is Doubted.HIBERNATED for doubt in before)
+        back = "its kubelet is alive" if hibernated else "its VM is reported running"
+        return f"{back} again: the distrust about this VM is over"
     newest = doubts[-1]
     endpoint = newest.guest.endpoint
     if newest.paired:

@@ -40,7 +40,11 @@ class Index:
         """
         guests = self._guests(readings, failed)
         groups = {key: reading.groups for key, reading in readings.items() if reading.groups}
-        basis = (guests, [(node.name, node.system_uuid, node.binding) for node in nodes], groups)
+        basis = (
+            guests,
+            [(node.name, node.system_uuid, node.binding, node.approved) for node in nodes],
+            groups,
+        )
         if self._made is None or self._made[0] != basis:
             self._memory.calm.clear()
             endpoints = self._world.hypervisors

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fencer.core import pause
 from fencer.core.history import LeaseTrack
 from fencer.core.identity import Directory
-from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, Judged, NodeView
+from fencer.core.model import Evidence, Fleet, GuestHistory, GuestRef, Judged, NodeView, OrderedRun
 from fencer.core.requests import Request
 from fencer.core.times import earlier, later
 
@@ -43,6 +43,7 @@ class Memory:
         ran_since: Nodes, by UID, whose guests ran again after a stop that was claimed: the id of that claim.
         due: Nodes, by UID, that wait for their turn to be fenced.
         asked: When it asked the guest of a node (by the node's UID and boot id) to shut down or to start.
+        ordered_runs: Nodes, by UID: see `fencer.core.model.Observation.ordered_run`.
         stalls: When each endpoint's storage was last seen stalled.
         fenced: Nodes, by UID, as they were last seen with our taint and mark, in case one is deleted.
         looked: When a node (by UID) was last looked at closely.
@@ -65,6 +66,7 @@ class Memory:
     ran_since: dict[str, str] = field(default_factory=dict)
     due: set[str] = field(default_factory=set)
     asked: dict[tuple[str, str], float] = field(default_factory=dict)
+    ordered_runs: dict[str, OrderedRun] = field(default_factory=dict)
     stalls: dict[str, float] = field(default_factory=dict)
     fenced: dict[str, NodeView] = field(default_factory=dict)
     looked: dict[str, float] = field(default_factory=dict)
@@ -74,6 +76,14 @@ class Memory:
     calm: dict[str, Calm] = field(default_factory=dict)
     words: dict[str, tuple[str, float]] = field(default_factory=dict)
     pursued: dict[str, str] = field(default_factory=dict)
+
+    def ordered_run(self, uid: str, evidence: Evidence | None) -> OrderedRun | None:
+        """Return the run that a person's order for a node was for, with what a newer reading shows of it."""
+        first = self.ordered_runs.get(uid)
+        off = evidence is not None and evidence.conclusive and evidence.gone
+        if first is not None and off and evidence is not None and evidence.guest.key == first.guest.key:
+            first = self.ordered_runs[uid] = replace(first, ended=True)
+        return first
 
 
 @dataclass(slots=True)

@@ -175,7 +175,10 @@ class Observer:
         ]
 
     def in_question(self, scene: Scene) -> list[NodeView]:
-        """Return the nodes whose guest does not just run on where it is bound to: the others tell nothing."""
+        """Return the nodes whose guest does not just run on where it is bound to: the others tell nothing.
+
+        Nor does one just run on whose memory may be inside its disk still: that has to be noted (D3).
+        """
         return [node for node in scene.nodes.values() if not self._runs_on(scene, node)]
 
     def _runs_on(self, scene: Scene, node: NodeView) -> bool:
@@ -183,7 +186,7 @@ class Observer:
         if len(candidates) != 1 or not isinstance(node.binding, Binding) or self._notes.of(node.uid):
             return False
         reading = scene.evidence.get(candidates[0].guest.key)
-        if reading is None or reading.away:
+        if reading is None or reading.away or reading.untracked:
             return False
         return reading.power_state is PowerState.RUNNING and reading.guest == node.binding.guest
 
@@ -327,6 +330,7 @@ class Observer:
             tenure=self._tenure(candidates),
             call=self._calls.of(node.name),
             asked_s=self._asked_s(node, scene.now_s),
+            ordered_run=self._memory.ordered_run(node.uid, evidence),
             looked_s=scene.now_s - self._memory.looked.get(node.uid, float("-inf")),
             pods=found.pods if found else None,
             attachments=found.attachments if found else None,
@@ -395,6 +399,7 @@ class Observer:
             tenure=self._tenure(candidates),
             call=self._calls.of(node.name),
             asked_s=self._asked_s(node, now_s),
+            ordered_run=self._memory.ordered_run(node.uid, evidence),
             looked_s=0.0,
             close=True,
             **self._noted(node, before.intent, now_s),

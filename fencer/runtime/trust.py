@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 from fencer.core.decide import decide
 from fencer.core.distrust import against, answered_for, distrusted
 from fencer.core.model import Doubt, Evidence, Judged, NodeView, Reason, Verdict
 from fencer.core.policy import Policy
-from fencer.errors import ClusterConflict, ClusterNotFound
+from fencer.runtime.guarded_write import write_on
 from fencer.runtime.onlooker import Onlooker
 from fencer.runtime.world import World
-
-TRIES = 5
-"""For a Node on which others write meanwhile."""
 
 
 class Trust:
@@ -81,27 +77,11 @@ class Trust:
         Raises:
             ClusterError: it could not be written.
         """
-        node, cluster, shared = self._scene.nodes[name], self._world.cluster, self._shared
-        for attempt in range(TRIES):
-            doubts = answered_for(node, self.doubts[name], why)
-            if doubts == node.doubts:
-                return
-            try:
-                shared.api(partial(cluster.record_doubts, node, shared.names.doubts(doubts)))
-            except ClusterConflict:
-                if attempt + 1 == TRIES:
-                    raise
-            else:
-                return
-            found = self._read(name)
-            if found is None or found.uid != node.uid:
-                return  # deleted meanwhile: that ends its doubt, too
-            node = found
 
-    def _read(self, name: str) -> NodeView | None:
-        shared = self._shared
-        try:
-            fact = shared.api(partial(self._world.cluster.fact, name))
-        except ClusterNotFound:
-            return None
-        return shared.notes.read(shared.names.read(fact.node))
+        def write(node: NodeView) -> None:
+            doubts = answered_for(node, self.doubts[name], why)
+            if doubts != node.doubts:
+                self._world.cluster.record_doubts(node, self._shared.names.doubts(doubts))
+
+        # A Node that was deleted meanwhile has ended its doubt, too.
+        write_on(self._world, self._shared, self._scene.nodes[name], write)

@@ -13,6 +13,7 @@ from fencer.runtime.reconcile import Agent, Pass
 from fencer.runtime.shown import Shown
 from fencer.runtime.systemd import notify
 from fencer.runtime.world import API, World
+from fencer.wording.approvals import unapproved
 from fencer.wording.distrust import distrust_notice, distrusted_endpoints
 
 BETWEEN_S = 10.0
@@ -127,6 +128,7 @@ class News:
         self._tell(paused(done.scene.paused_why), "fencing goes on: its pause is over")
         self._tell("; ".join(done.scene.windows), "no maintenance window is open any more")
         self._tell(held_back(done.judged.values()), "the brake holds no node back any more")
+        self._tell(unapproved(done.judged.values()), "no VM waits for an approval any more")
         whys = distrusted_endpoints(one.observation for one in done.judged.values())
         for name in self._world.hypervisors:
             text = distrust_notice(name, whys[name]) if name in whys else ""

@@ -79,7 +79,7 @@ class _Asked:
         answer: What comes of it.
         deadline_s: How long it may take.
         late_at_s: When it is given up.
-        awaited: Somebody waits for it now.
+        awaited: How many threads wait for its answer, or will, once they have those of other endpoints.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class _Asked:
         self.answer = worker.submit(call)
         self.deadline_s = deadline_s
         self.late_at_s = now_s + deadline_s
-        self.awaited = False
+        self.awaited = 0
 
 
 class ThreadAsker:
@@ -159,8 +159,14 @@ class ThreadAsker:
             except FencerError as error:
                 answers[endpoint] = error
         until_s = self._clock.now_s() + self._patience_s
-        for endpoint, one in asked.items():
-            answers[endpoint] = self._patiently(one) if patient else self._collect(one, until_s)
+        for one in asked.values():
+            one.awaited += 1
+        try:
+            for endpoint, one in asked.items():
+                answers[endpoint] = self._patiently(one) if patient else self._collect(one, until_s)
+        finally:
+            for one in asked.values():
+                one.awaited -= 1
         return answers
 
     def _patiently(self, asked: _Asked) -> Any:
@@ -178,18 +184,16 @@ class ThreadAsker:
         except FutureTimeoutError:
             return HypervisorUnreachable(f"{asked.endpoint}: no answer within {self._patience_s:g} s")
         with self._lock:
-            self._pending.pop(asked.endpoint, None)
+            if self._pending.get(asked.endpoint) is asked:  # else there is a newer one
+                del self._pending[asked.endpoint]
         return result
 
     def _wait(self, asked: _Asked, until_s: float) -> Any:
-        asked.awaited = True
         with self._turns.given_away():
             try:
                 return asked.answer.result(max(0.0, until_s - self._clock.now_s()))
             except FencerError as error:
                 return error
-            finally:
-                asked.awaited = False
 
     def _submit(self, endpoint: str, call: Callable[[], Any], deadline_s: float) -> _Asked:
         with self._lock:
@@ -221,7 +225,7 @@ class ThreadAsker:
         return idle
 
     def _forget_pending(self, endpoint: str) -> None:
-        """Give up a sweep that blocks a more important call, unless somebody still waits for it."""
+        """Give up a sweep that blocks a more important call, unless a thread still waits for it."""
         pending = self._pending.get(endpoint)
         if pending is None or pending.awaited:
             return

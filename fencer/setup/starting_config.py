@@ -73,8 +73,8 @@ def _hypervisors(start: Start) -> Iterator[str]:
         yield "      uuids:"
         yield from (f"        - {_value(uuid)} # {printable(node)}" for uuid, node in start.uuids.items())
     else:
-        yield "    # No guest may be stopped or started: a paused one is reported, and left alone."
-        yield "    #power: {mapped: true}"
+        yield "    # No VM may be stopped or started: a paused one is reported, and left alone. To admit:"
+        yield "    #power: {uuids: [6f1c2ad0-7b1e-4d39-9a5f-3f0d6f1c2ae2]}"
     yield ""
 
 

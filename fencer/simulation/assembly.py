@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fencer.core.annotations import APPROVED, Seal, read_approval, write_approval
 from fencer.core.election import CLUSTER_LEASE, lease_name
 from fencer.core.identity import Admission, Rules
 from fencer.core.model import PowerState
 from fencer.simulation.asker import InlineAsker
 from fencer.simulation.clock import VirtualClock
-from fencer.simulation.cluster import SimulatedCluster
+from fencer.simulation.cluster import KEY, SimulatedCluster
 from fencer.simulation.controllers import Timing
 from fencer.simulation.controlplane import ControlPlane
 from fencer.simulation.datacenter import Datacenter
@@ -38,9 +39,13 @@ LATER_S = 2.0
 """A kubelet that renewed its lease one period and so long ago lives."""
 
 TAG = "tag:fencer"
-"""VMs that have it may be powered, where a configuration says so."""
+"""All VMs have it; a configuration may admit power over those that have it and were approved."""
 CONTROL_PLANE = ("control-plane",)
 """Roles of a control-plane node."""
+FIRST_NUMBER = 101
+"""Of the VMs of nodes that have one."""
+STRANGERS_NUMBER = 901
+"""Of the other VMs."""
 WARM_UP_S = 120.0
 """All pods of a sound world are Ready long before."""
 
@@ -63,8 +68,9 @@ class Shape:
         api_s: How long each call of the API takes at least: of a port, which is up to three requests.
         tells_cold: Endpoints tell whether a guest was booted or restored.
         admitted: Nodes on whose VMs the configuration admits power actions; None: on all VMs.
-        grouped: It admits them by a tag of these VMs, not by their UUIDs.
+        grouped: It admits them by a tag of all VMs, and a person has approved these; not by their UUIDs.
         mapped: Nodes whose VMs the configuration names.
+        numbered: VMs of nodes have numbers, and the configuration names them by these, as on Proxmox.
         members: Control-plane nodes.
         bystanders: VMs that are no nodes', at the first endpoint.
         unrecorded: The API server has no record of who wrote what on the first Nodes (managedFields).
@@ -86,6 +92,7 @@ class Shape:
     admitted: tuple[str, ...] | None = None
     grouped: bool = False
     mapped: tuple[str, ...] = ()
+    numbered: bool = False
     members: tuple[str, ...] = ()
     bystanders: tuple[str, ...] = ()
 
@@ -102,6 +109,10 @@ class Shape:
         if endpoint in self.further:
             return f"{endpoint}1"
         return self.hosts[self.nodes.index(node) % len(self.hosts)]
+
+    def number_of(self, node: str) -> str:
+        """Return the number of a node's VM; empty: VMs have none."""
+        return str(FIRST_NUMBER + self.nodes.index(node)) if self.numbered else ""
 
     @property
     def call_s(self) -> float:
@@ -151,7 +162,7 @@ class Simulation:
         self.pauser = SimulatedPauser(self.api)
         self.hypervisors = {
             endpoint: SimulatedHypervisor(
-                endpoint, self.world, tells_cold=shape.tells_cold, groups_of=self._groups_of
+                endpoint, self.world, tells_cold=shape.tells_cold, groups=frozenset({TAG})
             )
             for endpoint in (shape.endpoint, *shape.further)
         }
@@ -167,8 +178,9 @@ class Simulation:
         self.leases.make(CLUSTER_LEASE, *(self.lease_of(endpoint) for endpoint in self.hypervisors))
         for name in shape.nodes:
             self._add_node(name, shape.host_of(name))
-        for name in shape.bystanders:
-            self.world.add_bystander(name, endpoint=shape.endpoint, host=shape.hosts[0])
+        for place, name in enumerate(shape.bystanders, STRANGERS_NUMBER):
+            bystander = self.world.add_bystander(name, endpoint=shape.endpoint, host=shape.hosts[0])
+            bystander.number = str(place) if shape.numbered else ""
         self.world.on_power.append(self.stir)
         self.api.watchers.append(self._tell_kubelets)
 
@@ -237,18 +249,26 @@ class Simulation:
         uuids = frozenset(guest.uuid for guest in self.world.guests.values() if self.admits(guest))
         admission = Admission(groups=frozenset({TAG})) if self.shape.grouped else Admission(uuids=uuids)
         nodes = {
-            name: (self.shape.endpoint_of(name), self.world.guests[name].uuid) for name in self.shape.mapped
+            name: (self.shape.endpoint_of(name), self.shape.number_of(name) or self.world.guests[name].uuid)
+            for name in self.shape.mapped
         }
         return Rules(nodes, dict.fromkeys(self.hypervisors, admission))
 
     def admits(self, guest: Guest) -> bool:
-        """Whether power actions are admitted on a VM, or on a copy of it."""
-        names = self.shape.admitted
-        return names is None or guest.uuid in {self.world.guests[name].uuid for name in names}
+        """Whether power over a VM, or what it is a copy of, was admitted at first, or is by an approval."""
+        names = self.shape.nodes if self.shape.admitted is None else self.shape.admitted
+        return guest.uuid in {self.world.guests[name].uuid for name in names} or self.approves(guest)
 
-    def _groups_of(self, guest: Guest) -> frozenset[str]:
-        """Return the tags of a VM."""
-        return frozenset({TAG}) if self.admits(guest) else frozenset()
+    def approves(self, guest: Guest) -> bool:
+        """Whether a person has approved a VM, or what it is a copy of, as its node's."""
+        node = self.api.nodes.get(guest.node)
+        if node is None:
+            return False
+        return read_approval(node.annotations.get(APPROVED), Seal(KEY, node.uid)) == guest.uuid
+
+    def gives_power(self, guest: Guest) -> bool:
+        """Whether fencer has power over a VM as things are."""
+        return self.approves(guest) if self.shape.grouped else self.admits(guest)
 
     def warm_up(self) -> None:
         """Run until every pod is Ready; the story begins there.
@@ -323,9 +343,13 @@ class Simulation:
 
     def _add_node(self, name: str, host: str) -> None:
         guest = self.world.add_guest(name, endpoint=self.shape.endpoint_of(name), host=host)
+        guest.number = self.shape.number_of(name)
         node = ApiNode(name, self.api.new_uid(), guest.uuid, guest.boot_id)
         node.unschedulable, node.recorded = name in self.shape.spare, not self.shape.unrecorded
         node.roles = CONTROL_PLANE if name in self.shape.members else ()
+        if self.shape.grouped and (self.shape.admitted is None or name in self.shape.admitted):
+            seal = Seal(KEY, node.uid)
+            node.annotations[APPROVED] = write_approval(guest.uuid, "person@demo", self.clock.utc(), seal)
         self.api.add_node(node)
         self._add_machine(guest)
 

@@ -166,7 +166,7 @@ class SimulatedCluster:
         if node is None:
             return
         other = chance.choice([one for one in self._api.nodes.values() if one is not node] or [node])
-        keys = (written.BINDING, written.DOUBTS, written.INCIDENT, written.MARK)
+        keys = (written.APPROVED, written.BINDING, written.DOUBTS, written.INCIDENT, written.MARK)
         for key in chance.sample(keys, chance.randint(1, len(keys))):
             mine, others = node.annotations.get(key), other.annotations.get(key)
             garbage = chance.choice(("", "{}", "{", "null", "[1]", '{"schema": 99}', "\x00" * 9, "x" * 5000))
@@ -281,6 +281,16 @@ class SimulatedCluster:
         found.annotations.pop(written.DOUBTS, None)
         if doubts:
             found.annotations[written.DOUBTS] = written.write_doubts(doubts, self._seal(found))
+        self._api.changed(found)
+
+    def approve(self, node: NodeView, uuid: str, by: str, since_utc: str) -> None:
+        """Write a person's approval, or take it off."""
+        found = self._guarded(node)
+        found.annotations.pop(written.APPROVED, None)
+        if uuid:
+            found.annotations[written.APPROVED] = written.write_approval(
+                uuid, by, since_utc, self._seal(found)
+            )
         self._api.changed(found)
 
     def claim(self, node: NodeView, incident: str, by: str, left: Left | None = None) -> None:
@@ -433,6 +443,7 @@ def _node_view(node: ApiNode, version: str, seal: Seal) -> NodeView:
         doubts=written.read_doubts(notes.get(written.DOUBTS), seal),
         claim=written.read_claim(notes.get(written.INCIDENT), seal),
         left=written.read_left(notes.get(written.INCIDENT), seal),
+        approved=written.read_approval(notes.get(written.APPROVED), seal),
         cordon=written.read_cordon(notes.get(written.CORDON)),
         cordoner=node.cordoner if written.CORDON in notes and node.recorded else "",
         recorded=node.recorded,

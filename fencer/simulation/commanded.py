@@ -100,18 +100,30 @@ class Commanded:
             self._breach(guest.node, "its VM is asked to shut down, and no person typed that")
         else:
             typed.asked_s.setdefault(guest.name, self._simulation.clock.now_s())
+            self._hold_against_boots(typed, guest, "asked to shut down")
 
     def cuts(self, guest: Guest) -> bool:
         """Take note of a VM whose power is being cut. Returns whether a person wants that.
 
         A shutdown waits before that (--stop-after).
         """
-        if self.typed is not None and self.wants_off(guest) and self.typed.verb == "shutdown":
+        runs = self.wants_off(guest) and not guest.process_left
+        if self.typed is not None and runs and self.typed.verb == "shutdown":
             waited_s = self._simulation.clock.now_s() - self.typed.asked_s.get(guest.name, math.inf)
             if waited_s < self.typed.stop_after_s - A_MOMENT_S:
                 asked = "before" if waited_s < 0 else f"{waited_s:.1f} s after"
                 self._breach(guest.node, f"its power is cut {asked} it was asked to shut down")
+        if self.typed is not None and self.wants_off(guest) and guest.power is PowerState.RUNNING:
+            self._hold_against_boots(self.typed, guest, "cut off")
         return self.wants_off(guest)
+
+    def _hold_against_boots(self, typed: Typed, guest: Guest, order: str) -> None:
+        """A command ends one boot of a VM: what started since is another one (S12)."""
+        first = typed.boots.setdefault(guest.node, guest.boot_id)
+        node = self._simulation.api.nodes.get(guest.node)
+        # excuse: a command ends a second boot that neither another run nor the Node shows
+        if first != guest.boot_id and node is not None and node.boot_id == guest.boot_id:
+            self._breach(guest.node, f"a second boot of its VM is {order} by one command")
 
     def evicts(self, volumes: Collection[str]) -> None:
         """Take note of an eviction that is asked for, of a pod with these volumes."""

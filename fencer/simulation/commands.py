@@ -40,6 +40,7 @@ class Typed:
         moved: How many pods it has asked to be evicted.
         volumes: Those of these pods.
         asked_s: VMs that it has asked to shut down, and when first.
+        boots: Node → the boot of its VM that it has first asked to shut down, or cut off.
         stopped: The VMs whose power it has cut.
         process: It runs in.
     """
@@ -56,6 +57,7 @@ class Typed:
     moved: int = 0
     volumes: set[str] = field(default_factory=set)
     asked_s: dict[str, float] = field(default_factory=dict)
+    boots: dict[str, str] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
     process: Process | None = None
 

@@ -377,6 +377,7 @@ class Crew:
             Rules(
                 {node: (calls.get(name, name), uuid) for node, (name, uuid) in rules.nodes.items()},
                 {calls.get(name, name): rule for name, rule in rules.admitted.items()},
+                frozenset(calls.get(name, name) for name in rules.by_name),
             ),
             {(calls.get(name, name), host): port for (name, host), port in simulation.witnesses.items()},
             self._disk if What.DISK_HANGS in {fault.what for fault in self._scenario.script} else None,

@@ -16,7 +16,7 @@ world is ReadWriteOnce.
   writes like any other, and its double writers are counted; but whoever gave its volumes away before had all
   the proof there is, so they are no breach of the promise.
 - The same goes for memory that is **outdated**: another tool booted its disk at another place, while it lay
-  in a file, or in a process whose configuration was moved away. No hypervisor lists it any more.
+  in a file, inside that disk, or in a process whose configuration was moved away. No hypervisor lists it.
 - **Two machines of one node** are told to run the same pods: their double writers are counted, and are
   nobody's breach.
 
@@ -33,7 +33,7 @@ from uuid import UUID
 
 from fencer.core.model import PowerState
 from fencer.simulation.clock import VirtualClock
-from fencer.simulation.guests import NO_ENDPOINT, Guest, Passage
+from fencer.simulation.guests import NO_ENDPOINT, PROCESS_LEFT, Guest, Passage
 from fencer.simulation.timeline import Timeline
 
 SHUTDOWN_S = 8.0
@@ -44,6 +44,9 @@ REBOOT_S = 1.6
 
 Source: docs/proxmox.md, "A guest on its own host": `qm reboot`.
 """
+
+KERNEL_S = 30.0
+"""How long the firmware and the boot loader of a VM take that continues from its disk; an assumption."""
 
 FROZEN = (PowerState.PAUSED, PowerState.SAVED)
 ALIVE = (PowerState.RUNNING, *FROZEN)
@@ -71,6 +74,8 @@ class Datacenter:
         self.revived_s: dict[str, float] = {}
         """Host → when it was last powered on again."""
         self.cut_hosts: set[str] = set()
+        self.leaving_hosts: set[str] = set()
+        """Hosts that leave the process of a VM that has powered itself off: their qmeventd is dead."""
         self.double_writers = 0
         self.resumable_hazards = 0
         self.hazards: list[frozenset[str]] = []
@@ -150,6 +155,7 @@ class Datacenter:
             power=PowerState.STOPPED,
             why="never started",
             label=guest.label or guest.name,
+            number=guest.number,
             starts=0,
             disk=guest.disk,
             on_mounts=self._touch,
@@ -175,6 +181,7 @@ class Datacenter:
             power=PowerState.STOPPED,
             why="migrated",
             label=label,
+            number=guest.number,
             starts=guest.starts,
             nic_up=False,
             passage=told,
@@ -188,10 +195,21 @@ class Datacenter:
 
     def power_off(self, guest: Guest, why: str = "destroyed") -> bool:
         """Cut the power: the memory is gone, with everything that was mounted or not yet written."""
-        if guest.power not in ALIVE:
+        if guest.power not in ALIVE and not guest.process_left:
             return False
+        if guest.dozing:  # its memory is inside its disk still
+            guest.dozing, guest.forgotten = False, guest.seems_booted
+            return self.become(guest, PowerState.SAVED, why)
         self._forget_memory(guest)
         return self.become(guest, PowerState.STOPPED, why)
+
+    def power_itself_off(self, guest: Guest) -> bool:
+        """Let a guest end from within; what is left of its process is its host's to end."""
+        if guest.power not in ALIVE or guest.dozing:
+            return False
+        self._forget_memory(guest)
+        left = PROCESS_LEFT if guest.host in self.leaving_hosts else None
+        return self.become(guest, PowerState.STOPPED, "shutdown", left)
 
     def pause(self, guest: Guest, why: str = "user", *, io_error: bool = False) -> bool:
         """Stop the processors; memory, mounts and containers stay as they are."""
@@ -209,37 +227,55 @@ class Datacenter:
 
     def save(self, guest: Guest, *, to_file: bool = False) -> bool:
         """Write the memory to disk, where its hypervisor keeps it or to any file, and end the process."""
-        if guest.power not in {PowerState.RUNNING, PowerState.PAUSED} or guest.passage is not None:
+        alive = guest.power in {PowerState.RUNNING, PowerState.PAUSED}
+        if not alive or guest.dozing or guest.passage is not None:
             return False
-        guest.to_file = to_file
+        guest.to_file, guest.hibernated = to_file, False
         return self.become(guest, PowerState.SAVED, "saved")
+
+    def hibernate(self, guest: Guest) -> bool:
+        """Let its kernel write the memory inside its own disk, and power itself off."""
+        if not guest.running() or guest.passage is not None:
+            return False
+        guest.to_file, guest.hibernated = False, True
+        return self.become(guest, PowerState.SAVED, "hibernated")
 
     def restart_daemon(self, endpoint: str) -> None:
         """Restart an endpoint's daemon: guests run on; how one that is off came to be off is forgotten.
 
         Source: docs/libvirt.md, "What a restart forgets": "shut off (migrated)" and "shut off (saved)" become
-        "shut off (unknown)"; only a save image that libvirt itself keeps is found again.
+        "shut off (unknown)"; only a save image that libvirt itself keeps is found again. Nor does it keep the
+        event of a hibernation.
         """
         for guest in self.guests.values():
-            off = guest.power is PowerState.STOPPED or (guest.power is PowerState.SAVED and guest.to_file)
+            off = guest.power is PowerState.STOPPED or (guest.power is PowerState.SAVED and guest.untracked)
             if guest.endpoint == endpoint and off:
                 guest.forgotten = True
+            elif guest.endpoint == endpoint:
+                guest.seems_booted = True
 
     def discard(self, guest: Guest) -> bool:
-        """Throw a saved memory away, with what was mounted in it. A file is nothing that is known of."""
-        if guest.power is not PowerState.SAVED or guest.to_file:
+        """Throw a saved memory away, with what was mounted in it, where the hypervisor knows of it."""
+        if guest.power is not PowerState.SAVED or guest.untracked:
             return False
         self._forget_memory(guest)
         return self.become(guest, PowerState.STOPPED, "saved state discarded")
 
-    def start(self, guest: Guest) -> bool:
-        """Power on: a cold start, or the restore of a saved memory."""
+    def start(self, guest: Guest, *, in_place: bool = False) -> bool:
+        """Power on: a cold start, or the restore of a saved memory.
+
+        Args:
+            guest: The guest.
+            in_place: Its process is there still, as after a reset: for its hypervisor it is the same run.
+        """
         free = guest.passage is None or guest.passage.idle
         at_rest = guest.power in {PowerState.STOPPED, PowerState.SAVED} and free
         if not at_rest or guest.host in self.dead_hosts:
             return False
         guest.cold = guest.power is PowerState.STOPPED
-        guest.starts += 1
+        guest.starts += not in_place
+        if not guest.cold and guest.hibernated:
+            guest.woken_run, guest.seems_booted, guest.dozing = guest.starts, guest.forgotten, True
         guest.recovered = guest.forgotten = False
         if guest.cold:
             guest.boot_id = self.new_uuid()
@@ -266,7 +302,7 @@ class Datacenter:
         """Press the power button: the guest may take its time, or not care."""
         if guest.power is PowerState.RUNNING and guest.obeys_acpi:
             starts = guest.starts
-            self.clock.after(SHUTDOWN_S, lambda: guest.starts == starts and self.power_off(guest, "shutdown"))
+            self.clock.after(SHUTDOWN_S, lambda: guest.starts == starts and self.power_itself_off(guest))
 
     def delete(self, guest: Guest) -> bool:
         """Remove the guest from its hypervisor, stopped or not."""
@@ -283,6 +319,7 @@ class Datacenter:
         """
         self._forget_memory(guest)
         guest.label, guest.starts, guest.snapshot = f"{guest.label or guest.name}-restored", 0, None
+        guest.number = guest.number and f"9{guest.number}"
         self.become(guest, PowerState.STOPPED, "restored from a backup")
         return self.start(guest)
 
@@ -292,7 +329,8 @@ class Datacenter:
             return False
         self.dead_hosts.add(host)
         for guest in self.guests.values():
-            if guest.host == host and guest.power in {PowerState.RUNNING, PowerState.PAUSED}:
+            runs = guest.power in {PowerState.RUNNING, PowerState.PAUSED} or guest.process_left
+            if guest.host == host and runs:
                 self.power_off(guest, "host lost power")
         return True
 
@@ -360,15 +398,24 @@ class Datacenter:
         self._touch()
         if began:
             self._count_copies(guest)
+        if began and guest.dozing:
+            starts = guest.starts
+            self.clock.after(KERNEL_S, lambda: self._wake(guest, starts))
         for call in self.on_power:
             call(guest)
         return True
 
+    def _wake(self, guest: Guest, starts: int) -> None:
+        """Let the kernel of a VM continue from its disk: that uses up what is there."""
+        if guest.dozing and guest.starts == starts and guest.writes:
+            guest.dozing = False
+            self.become(guest, PowerState.RUNNING, "restored", guest.passage)
+
     def _outdate_copies(self, guest: Guest) -> None:
         """Take note that the disk is booted, of memory of its copies that no hypervisor lists."""
         for copy in self.copies_of(guest):
-            filed = copy.power is PowerState.SAVED and copy.to_file
-            if filed or (copy.endpoint == NO_ENDPOINT and copy.power in ALIVE):
+            untracked = copy.power is PowerState.SAVED and copy.untracked
+            if untracked or (copy.endpoint == NO_ENDPOINT and copy.power in ALIVE):
                 copy.outdated = True
 
     def _count_copies(self, guest: Guest) -> None:
@@ -381,7 +428,7 @@ class Datacenter:
 
     def _forget_memory(self, guest: Guest) -> None:
         guest.mounts.clear()
-        guest.io_error = guest.panicked = guest.revenant = guest.outdated = False
+        guest.io_error = guest.panicked = guest.revenant = guest.outdated = guest.dozing = False
 
     def _touch(self) -> None:
         self._touched = True

@@ -24,6 +24,12 @@ CALLS_A_LOOK = 6
 FORGETS_S = (20.0, 90.0)
 """How long after memory left, or was saved, a daemon forgets it: every agent had time to see it before."""
 
+FALLS_AGAIN = (((0.1, 2.0), (21.0, 40.0)), ((20.0, 60.0), (0.5, 40.0)))
+"""How soon a watchdog, or a person, starts a VM that hibernated; and how soon after that it falls: mostly
+before its kernel has come up. Every agent had time to see it off, or running again."""
+SOON_FORGOTTEN_S = (0.1, 5.0)
+"""How soon after that a daemon restarts: what it reported in between may not have been read."""
+
 MOVED_S = 45.0
 """A migration to another endpoint has ended by then."""
 
@@ -59,13 +65,23 @@ def all_lied_about(
     return [*lies, Fault(at_s, what, victim, death=True), end]
 
 
-def saved_to_file(
+def saved_untracked(
     chance: Random, shape: Shape, victim: str, began_s: float, back_s: float
 ) -> Sequence[Fault]:
-    """A guest's memory is saved to a file; the daemon forgets it; then it is restored, and writes on."""
-    saved = Fault(began_s, What.SAVE_TO_FILE, victim, death=True)
-    forgotten = Fault(began_s + chance.uniform(*FORGETS_S), What.DAEMON_RESTART, shape.endpoint_of(victim))
-    return [saved, forgotten, Fault(max(back_s, forgotten.at_s + 1.0), What.RESTORE, victim)]
+    """A guest's memory is saved to a file, or the guest hibernates; that is forgotten; then it writes on.
+
+    One that hibernates may be started again soon, and fall before its kernel comes up, or soon after that.
+    """
+    saved = Fault(began_s, chance.choice((What.SAVE_TO_FILE, What.HIBERNATE)), victim, death=True)
+    script, forgotten_s = [saved], began_s + chance.uniform(*FORGETS_S)
+    if saved.what is What.HIBERNATE and chance.random() < 0.5:  # noqa: PLR2004 - half of them
+        starts, falls = chance.choice(FALLS_AGAIN)
+        started_s = began_s + chance.uniform(*starts)
+        fell_s = started_s + chance.uniform(*falls)
+        script += [Fault(started_s, What.RESTORE, victim), Fault(fell_s, What.CRASH, victim)]
+        forgotten_s = fell_s + chance.uniform(*SOON_FORGOTTEN_S)
+    forgotten = Fault(forgotten_s, What.DAEMON_RESTART, shape.endpoint_of(victim))
+    return [*script, forgotten, Fault(max(back_s, forgotten.at_s + 1.0), What.RESTORE, victim)]
 
 
 def moved_out(chance: Random, shape: Shape, victim: str, began_s: float, back_s: float) -> Sequence[Fault]:

@@ -16,7 +16,7 @@ from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.hosts import WitnessTrouble, recover
 from fencer.simulation.hypervisor import SimulatedHypervisor
 from fencer.simulation.kubelet import Kubelet
-from fencer.simulation.passages import back_up, migrate, move_cold, move_out
+from fencer.simulation.passages import back_up, end_amid_backup, migrate, move_cold, move_out
 from fencer.simulation.pauser import WHY, hold
 from fencer.simulation.timeline import Actor
 
@@ -55,6 +55,8 @@ class What(StrEnum):
     RESUME = "resume"
     SAVE = "save"
     SAVE_TO_FILE = "save_to_file"
+    HIBERNATE = "hibernate"
+    """It saves its own memory inside its disk, and powers itself off."""
     RESTORE = "restore"
     START = "start"
     DELETE = "delete"
@@ -78,6 +80,8 @@ class What(StrEnum):
     STARTED_ON_OTHER_HOST = "started_on_other_host"
     """The same on another host of its endpoint: its configuration was moved there."""
     BACK_UP = "back_up"
+    END_AMID_BACKUP = "end_amid_backup"
+    """It powers itself off while a backup reads its disks."""
     RESTORE_BACKUP = "restore_backup"
     HA_RECOVER = "ha_recover"
     # a guest that runs on
@@ -124,6 +128,10 @@ class What(StrEnum):
     HOST_ON = "host_on"
     HOST_CUT = "host_cut"
     HOST_JOINED = "host_joined"
+    QMEVENTD_DEAD = "qmeventd_dead"
+    """From now on nothing there ends the process of a VM that has powered itself off …"""
+    QMEVENTD_BACK = "qmeventd_back"
+    """… of those that end later."""
     # its power witness
     WITNESS_SILENT = "witness_silent"
     WITNESS_SAYS_ON = "witness_says_on"
@@ -400,6 +408,7 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
     What.RESUME: lambda all_, guest: all_.world.resume(guest),
     What.SAVE: lambda all_, guest: all_.world.save(guest),
     What.SAVE_TO_FILE: lambda all_, guest: all_.world.save(guest, to_file=True),
+    What.HIBERNATE: lambda all_, guest: all_.world.hibernate(guest),
     What.RESTORE: lambda all_, guest: all_.world.start(guest),
     What.START: lambda all_, guest: all_.world.start(guest),
     What.DELETE: lambda all_, guest: all_.world.delete(guest),
@@ -424,6 +433,7 @@ TO_GUEST: dict[What, Callable[[Simulation, Guest], object]] = {
         guest, guest.endpoint, _elsewhere(all_, guest)
     ),
     What.BACK_UP: lambda all_, guest: back_up(all_.world, guest),
+    What.END_AMID_BACKUP: lambda all_, guest: end_amid_backup(all_.world, guest),
     What.RESTORE_BACKUP: lambda all_, guest: all_.world.restore_backup(guest),
     What.HA_RECOVER: lambda all_, guest: recover(all_.world, guest, _elsewhere(all_, guest)),
     What.NIC_OFF: lambda _, guest: setattr(guest, "nic_up", False),
@@ -470,6 +480,8 @@ TO_HOST: dict[What, Callable[[Simulation, str], object]] = {
     What.HOST_ON: lambda all_, host: all_.world.revive_host(host),
     What.HOST_CUT: lambda all_, host: all_.world.cut_host(host, off=True),
     What.HOST_JOINED: lambda all_, host: all_.world.cut_host(host, off=False),
+    What.QMEVENTD_DEAD: lambda all_, host: all_.world.leaving_hosts.add(host),
+    What.QMEVENTD_BACK: lambda all_, host: all_.world.leaving_hosts.discard(host),
     What.WITNESS_SILENT: lambda all_, host: setattr(all_.witness(host).trouble, "silent", True),
     What.WITNESS_SAYS_ON: lambda all_, host: all_.witness(host).lie(answer=False),
     What.WITNESS_SAYS_OFF: lambda all_, host: all_.witness(host).lie(answer=True),

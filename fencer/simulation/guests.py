@@ -26,8 +26,10 @@ class Passage:
         settled: No task is in the way of calling that final.
         away: It says that the guest has moved away, and its memory with it.
         filed: It says that its memory was saved, and not whether it is still there.
+        hibernated: It says that the guest hibernated.
         idle: There is a process that has never run, and may be let run on: where its hypervisor has read the
             guest off before, it goes on to call it that.
+        powered_off: It is one that has powered itself off: what is left of it cannot run on.
     """
 
     state: PowerState
@@ -35,7 +37,18 @@ class Passage:
     settled: bool = False
     away: bool = False
     filed: bool = False
+    hibernated: bool = False
     idle: bool = False
+    powered_off: bool = False
+
+
+PROCESS_LEFT = Passage(PowerState.STOPPING, "running (shutdown), no lock", settled=True, powered_off=True)
+"""What Proxmox reports of a VM that has powered itself off, where qmeventd is dead, which ends its process.
+
+Source: docs/proxmox.md, "A guest on its own host".
+"""
+PROCESS_KEPT = Passage(PowerState.STOPPING, "running (shutdown), lock backup")
+"""The same while a backup reads its disks through that process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +81,12 @@ class Guest:
         came_from: The host from which a finished migration, or HA, brought it here.
         recovered: It was HA, and it has not been started since.
         label: What its endpoint calls it by; empty: its name.
+        number: The same as a number, where VMs have one, as on Proxmox; empty: it has none.
         to_file: Its memory was saved to a file that its hypervisor knows nothing of once it has restarted.
+        hibernated: Its memory was saved by itself, inside its own disk, and it powered itself off.
+        woken_run: The run in which it went on from there.
+        dozing: Its kernel has not come up in that run: cut off now, it continues from there next time.
+        seems_booted: Its hypervisor calls that run booted, as nothing is subscribed that saw it hibernate.
         forgotten: Its hypervisor has restarted, and has forgotten how it came to be off.
         outdated: Its disk was booted elsewhere, while no hypervisor listed it or the file with its memory.
         disk: What it boots from; a copy of its definition has the same. Empty: one of its own.
@@ -95,7 +113,12 @@ class Guest:
     came_from: tuple[str, ...] = ()
     recovered: bool = False
     label: str = ""
+    number: str = ""
     to_file: bool = False
+    hibernated: bool = False
+    woken_run: int = 0
+    dozing: bool = False
+    seems_booted: bool = False
     forgotten: bool = False
     outdated: bool = False
     disk: str = ""
@@ -110,16 +133,31 @@ class Guest:
     def ref(self) -> GuestRef:
         """How fencer names it."""
         label = self.label or self.name
-        return GuestRef(self.endpoint, label, self.uuid, label, self.host)
+        return GuestRef(self.endpoint, self.number or label, self.uuid, label, self.host)
 
     @property
     def writes(self) -> bool:
         """Whether it can write what it has mounted: a kernel that has panicked is not trusted to be dead."""
         return self.power is PowerState.RUNNING
 
+    @property
+    def untracked(self) -> bool:
+        """Whether its memory, if it is saved, is where its hypervisor keeps no track of it."""
+        return self.to_file or self.hibernated
+
+    @property
+    def process_left(self) -> bool:
+        """Whether it has powered itself off, and nothing ends its process."""
+        return self.passage is PROCESS_LEFT
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether it is paused, or only its process is left, perhaps because a backup keeps that."""
+        return self.power is PowerState.PAUSED or self.passage in {PROCESS_LEFT, PROCESS_KEPT}
+
     def running(self) -> bool:
         """Whether anything in it still works."""
-        return self.writes and not self.panicked
+        return self.writes and not self.panicked and not self.dozing
 
     def boot(self) -> str:
         """Return the boot id."""

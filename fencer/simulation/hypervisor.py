@@ -66,7 +66,7 @@ class SimulatedHypervisor:
         endpoint: Its name.
         world: The truth.
         tells_cold: It tells whether a guest was booted or restored; not every real one can, of every guest.
-        groups_of: The groups of a guest, see `Evidence.groups`.
+        groups: The groups of each VM, see `Evidence.groups`.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class SimulatedHypervisor:
         world: Datacenter,
         *,
         tells_cold: bool = True,
-        groups_of: Callable[[Guest], frozenset[str]] = lambda _guest: frozenset(),
+        groups: frozenset[str] = frozenset(),
     ) -> None:
         self.trouble = Trouble()
-        self._groups_of = groups_of
+        self._groups = groups
         self._tells_cold = tells_cold
         self._endpoint = endpoint
         self._world = world
@@ -263,7 +263,7 @@ class SimulatedHypervisor:
             power_state=told.state,
             settled=settled,
             incarnation=str(guest.starts),
-            cold_start=guest.cold if self._tells_cold else None,
+            cold_start=self._cold_start(guest),
             raw=told.words,
             source=source,
             observed_at_s=self._world.clock.now_s(),
@@ -276,8 +276,18 @@ class SimulatedHypervisor:
             witness=f"simulation:{self._endpoint}",
             away=told.away,
             filed=told.filed,
-            groups=self._groups_of(guest),
+            hibernated=told.hibernated,
+            powered_off=told.powered_off and settled,
+            stuck=f"`qm stop {guest.name}` on {host}" if told.powered_off and settled else "",
+            groups=self._groups,
         )
+
+    def _cold_start(self, guest: Guest) -> bool | None:
+        if not self._tells_cold:
+            return None
+        if guest.woken_run == guest.starts:
+            return True if guest.seems_booted else None
+        return guest.cold
 
     def _told(self, guest: Guest) -> Passage:
         """Return what is said of a guest's power, in which words, and whether that is settled."""
@@ -304,6 +314,11 @@ class SimulatedHypervisor:
 
 
 def _at_rest(guest: Guest) -> Passage:
+    if guest.writes and guest.dozing and not guest.seems_booted:
+        words = "running (booted), after it hibernated"
+        return Passage(PowerState.RUNNING, words, settled=True, hibernated=True)
+    if guest.power is PowerState.SAVED and guest.hibernated:
+        return Passage(PowerState.UNKNOWN, "shut off (shutdown), after it hibernated", hibernated=True)
     if guest.power is PowerState.SAVED and guest.to_file:
         return Passage(PowerState.UNKNOWN, "shut off (saved), to a file", filed=True)
     return Passage(guest.power, f"{guest.power} ({guest.why})", settled=True)

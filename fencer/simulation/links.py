@@ -18,7 +18,17 @@ API = ""
 """Where a way leads that leads to no endpoint."""
 WRITES = frozenset(
     {
-        *("bind", "record_doubts", "claim", "taint", "untaint", "forget_mark", "cordon", "uncordon"),
+        *(
+            "approve",
+            "bind",
+            "record_doubts",
+            "claim",
+            "taint",
+            "untaint",
+            "forget_mark",
+            "cordon",
+            "uncordon",
+        ),
         *("clear", "evict", "delete_attachment"),
     }
 )

@@ -9,7 +9,7 @@ from random import Random
 from fencer.simulation.deceptions import CALLS_A_LOOK, MOVED_S, WELL_S
 from fencer.simulation.faults import Fault, What, joiner_of
 from fencer.simulation.incidents import CUT_OFF
-from fencer.simulation.layers import Layer, and_runs, and_then, began_s, chance_of
+from fencer.simulation.layers import Layer, and_runs, and_then, began_s, chance_of, quiet_nodes
 from fencer.simulation.restarts import CRASHED, ENDED, WITH_ITS_HOST, Restarts
 from fencer.simulation.scenario import Scenario
 from fencer.simulation.workloads import Deployment, StatefulSet
@@ -18,6 +18,7 @@ TAKES_OVER_S = (2.0, 150.0)
 """So long after a VM or its host seems dead, another tool starts it elsewhere: Pacemaker, or a person."""
 FORGOTTEN = {
     What.SAVE_TO_FILE: What.DAEMON_RESTART,
+    What.HIBERNATE: What.DAEMON_RESTART,
     What.MOVE_OUT: What.DAEMON_RESTART,
     What.MOVE_OUT_LOCKED: What.UNLOCK,
 }
@@ -118,11 +119,12 @@ def unwatched(chance: Random, world: Scenario) -> Scenario:
         return world
     forgets = FORGOTTEN[left.what]
     later = (one.at_s for one in world.script if one.what is forgets and one.at_s > left.at_s)
-    gone_s = left.at_s + (MOVED_S if left.what is not What.SAVE_TO_FILE else 0.0)
+    gone_s = left.at_s + (MOVED_S if left.what not in {What.SAVE_TO_FILE, What.HIBERNATE} else 0.0)
     forgotten_s = next(later, gone_s)
     from_s, until_s = left.at_s - chance.uniform(1.0, 20.0), forgotten_s - looks_s(world)
     away = Fault(from_s, What.API_DOWN), Fault(forgotten_s + chance.uniform(1.0, 90.0), What.API_UP)
-    if until_s - gone_s < 1.0 or chance_of(chance, 0.3):
+    only_seen = left.what is What.HIBERNATE  # no agent that is started later can see it
+    if until_s - gone_s < 1.0 or only_seen or chance_of(chance, 0.3):
         return and_then(world, *away)
     back_s = chance.uniform(gone_s, until_s)
     down = [
@@ -149,7 +151,12 @@ def lying_joiner(chance: Random, world: Scenario) -> Scenario:
     joined = (*(deleted if what is What.JOIN_UNDER_NAME else ()), Fault(at_s, what, victim))
     ends = (What.NIC_OFF, What.KUBELET_STOP, What.CRASH, What.DELETE_NODE)
     end = (Fault(then_s, chance.choice(ends), joiner_of(victim)),) if chance_of(chance, 0.7) else ()
-    return and_then(world, *joined, *end)
+    world = and_then(world, *joined, *end)
+    if victim in world.shape.nodes or chance_of(chance, 0.3):
+        return world
+    paused_s = then_s + chance.uniform(10.0, 60.0)  # by its administrator, for a backup
+    resumed = Fault(paused_s + chance.uniform(30.0, 200.0), What.RESUME, victim)
+    return and_then(world, Fault(paused_s, What.PAUSE, victim), resumed)
 
 
 def finalized(chance: Random, world: Scenario) -> Scenario:
@@ -240,6 +247,56 @@ def mapped_nodes(chance: Random, world: Scenario) -> Scenario:
     return replace(world, shape=replace(world.shape, mapped=mapped))
 
 
+def named_like_a_number(chance: Random, world: Scenario) -> Scenario:
+    """A VM of no node is named like the number of a node's VM, and that one is not listed for a while.
+
+    Its node is cut off, and no agent has seen the two alive together. The other VM runs, or is off.
+    """
+    shape = world.shape
+    quiet = [name for name in quiet_nodes(world) if shape.endpoint_of(name) == shape.endpoint]
+    if shape.bystanders or not quiet:
+        return world
+    node, mapped = chance.choice(quiet), shape.mapped or tuple(shape.nodes)
+    shape = replace(shape, numbered=True, mapped=tuple(dict.fromkeys((*mapped, node))))
+    called = shape.number_of(node)
+    world = replace(world, shape=replace(shape, bystanders=(called,)))
+    unseen = Fault(1.0, What.MISSING, node), Fault(chance.uniform(1.0, 60.0), What.NIC_OFF, node)
+    world = and_then(world, *unseen)
+    if chance_of(chance, 0.7):
+        world = and_then(world, Fault(chance.uniform(1.0, 100.0), What.POWER_OFF, called))
+    if chance_of(chance, 0.5):
+        return world
+    back_s = began_s(world) + chance.uniform(100.0, 300.0)
+    return and_then(
+        world, Fault(back_s, What.TRUTHFUL, shape.endpoint), Fault(back_s + 1.0, What.NIC_ON, node)
+    )
+
+
+def qmeventd_dead(chance: Random, world: Scenario) -> Scenario:
+    """On a host nothing ends the process of a VM that has powered itself off, as one of a node does then.
+
+    Sometimes a backup keeps that process for a while, or a person shuts that node down.
+    """
+    quiet = quiet_nodes(world)
+    if not quiet:
+        return world
+    node, at_s = chance.choice(quiet), began_s(world) + chance.uniform(-20.0, 100.0)
+    host = world.shape.host_of(node)
+    cut = chance.choice(("", " --stop-after 5", " --stop-after 15"))
+    ends = chance.choice(
+        (
+            *(Fault(at_s, What.SHUTDOWN, node), Fault(at_s, What.SHUTDOWN, node)),
+            Fault(at_s, What.END_AMID_BACKUP, node),
+            Fault(max(1.0, at_s), What.TYPED, node, words=f"shutdown {node} --timeout 240 --drain none{cut}"),
+        )
+    )
+    dead = Fault(max(1.0, at_s - chance.uniform(0.0, 60.0)), What.QMEVENTD_DEAD, host)
+    world = and_then(world, dead, ends)
+    if chance_of(chance, 0.7):
+        return world
+    return and_then(world, Fault(at_s + chance.uniform(5.0, 100.0), What.QMEVENTD_BACK, host))
+
+
 def grouped_power(_chance: Random, world: Scenario) -> Scenario:
     """Power actions are admitted by a tag."""
     return replace(world, shape=replace(world.shape, grouped=True))
@@ -267,5 +324,7 @@ MEDDLING = (
     Layer(attached_by_hand, 0.08),
     Layer(reboots_nodes, 0.08, blinds=True),
     Layer(taints_nodes, 0.1),
+    Layer(qmeventd_dead, 0.08),
+    Layer(named_like_a_number, 0.04),
 )
 """What other tools do."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from fencer.core.model import PowerState
 from fencer.simulation.datacenter import SHUTDOWN_S, Datacenter
-from fencer.simulation.guests import Guest, Passage, Snapshot
+from fencer.simulation.guests import PROCESS_KEPT, PROCESS_LEFT, Guest, Passage, Snapshot
 
 COPY_S = 40.0
 """How long a migration copies memory while the guest runs on."""
@@ -31,6 +31,9 @@ BACKUP_CONNECTS_S = 20.0
 
 BACKUP_LASTS_S = 2 * 3600.0
 """How long a backup reads the disks of a guest that is off."""
+
+BACKUP_GOES_ON_S = 120.0
+"""How long a backup goes on of a guest that has ended amid it: longer than `paused_for_s` by default."""
 
 ROLLBACK_S = 12.0
 """How long it takes to read a snapshot's memory back from disk."""
@@ -147,6 +150,17 @@ def back_up(world: Datacenter, guest: Guest) -> bool:
     leaving = Passage(PowerState.RUNNING, "running, lock backup")
     world.become(guest, PowerState.RUNNING, guest.why, leaving)
     _then(world, guest, SHUTDOWN_S, stop)
+    return True
+
+
+def end_amid_backup(world: Datacenter, guest: Guest) -> bool:
+    """Let a guest power itself off while a backup reads its disks: its process is kept until that is over."""
+    if guest.power is not PowerState.RUNNING or guest.passage is not None:
+        return False
+    world.power_itself_off(guest)
+    world.become(guest, PowerState.STOPPED, "shutdown", PROCESS_KEPT)
+    left = PROCESS_LEFT if guest.host in world.leaving_hosts else None
+    _then(world, guest, BACKUP_GOES_ON_S, lambda: world.become(guest, PowerState.STOPPED, "shutdown", left))
     return True
 
 

@@ -12,6 +12,11 @@ CRASHED = frozenset({"crashed"})
 """After this `on_crash` starts a VM again, as each power-off has its reason here."""
 ENDED = CRASHED | {"destroyed", "shutdown"}
 """After these HA starts it again, whoever has stopped it: fencer, too."""
+SHUT_DOWN = frozenset({"shutdown"})
+"""After this `on_poweroff=restart` boots it again, whoever has asked it to shut down.
+
+Source: libvirt src/qemu/qemu_driver.c, qemuDomainShutdownFlags: it then resets the VM in the same process.
+"""
 WITH_ITS_HOST = frozenset({"host lost power"})
 """After this autostart starts it, once its host is on."""
 LOOKS_EVERY_S = 2.0
@@ -26,11 +31,13 @@ class Restarts:
         nodes: Of which nodes.
         after: After which ends, see above.
         delay_s: How long after that.
+        in_place: In the same process, as a reset does it: its hypervisor shows no other run.
     """
 
     nodes: tuple[str, ...]
     after: frozenset[str]
     delay_s: float
+    in_place: bool = False
 
 
 class Restarter:
@@ -58,6 +65,6 @@ class Restarter:
         if guest.host in self._world.dead_hosts:
             self._world.clock.after(LOOKS_EVERY_S, lambda: self._start(guest, run))
             return
-        if self._world.start(guest):
+        if self._world.start(guest, in_place=self._restarts.in_place):
             text = f"{guest.name} is started again by itself"
             self._world.timeline.tell("world", guest.node, "starts-itself", text)

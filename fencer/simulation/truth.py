@@ -58,7 +58,7 @@ from fencer.simulation.commanded import Commanded
 from fencer.simulation.commands import Typed
 from fencer.simulation.datacenter import ALIVE
 from fencer.simulation.deceptions import gives_away_s
-from fencer.simulation.guests import NO_ENDPOINT, Guest
+from fencer.simulation.guests import NO_ENDPOINT, PROCESS_KEPT, Guest
 from fencer.simulation.hypervisor import Trouble
 from fencer.simulation.lifts import Lifts
 from fencer.simulation.objects import ApiAttachment, ApiNode, ApiObject
@@ -334,7 +334,8 @@ class Truth:
         Under a fence of ours old memory may be wanted off (``resumed_guest``), and no boot since.
         Nor could anybody know of one that was resumed, or heard again, while the order was on its way.
         """
-        if guest.power in ALIVE:  # also one whose memory is just being brought back: it will not be
+        # also one whose memory is just being brought back: it will not be
+        if guest.power in ALIVE or guest.process_left:
             self._cuts[guest.name] = _Cut(guest.starts, self._actor)
         node, now_s = self._simulation.api.nodes.get(guest.node), self._simulation.clock.now_s()
         self._hold_against_hands_off(guest.node, "its guest is stopped", begun=False)
@@ -348,7 +349,7 @@ class Truth:
             if self._policy.resumed_guest is not ResumedGuest.STOP:
                 self._breach(guest.node, "its guest is stopped under its fence, which nobody asked for")
             return
-        if guest.power is PowerState.PAUSED:
+        if guest.stands_still:
             self._hold_against_pause(guest)
         heard_since_s = max(node.ready_since_s, node.heard_since_s)
         known_s = now_s - max(self._runs_since_s.get(guest.name, -math.inf), heard_since_s)
@@ -379,13 +380,17 @@ class Truth:
 
         By hand the time of a confirmation is enough (M1).
         """
+        state = "paused" if guest.power is PowerState.PAUSED else "off with its process left"
         if self._policy.paused_guest is not PausedGuest.STOP:
-            self._breach(guest.node, "its guest is stopped, which is paused, and nobody asked for that")
+            self._breach(guest.node, f"its guest is stopped, which is {state}, and nobody asked for that")
         paused_s = self._simulation.clock.now_s() - self._paused_since_s.get(guest.name, -math.inf)
         by_hand = self._actor is not None and self._actor.typed is not None
         limit_s = self._policy.confirm_s if by_hand else self._policy.paused_for_s
-        if paused_s < limit_s:
-            self._breach_late(guest.node, f"its guest is stopped, which was paused for {paused_s:.0f} s only")
+        if guest.passage is PROCESS_KEPT:
+            self._breach_late(guest.node, "its process is stopped, which a backup keeps")
+        elif paused_s < limit_s:
+            text = f"its guest is stopped, which was {state} for {paused_s:.0f} s only"
+            self._breach_late(guest.node, text)
 
     def _changed(self, obj: ApiObject) -> None:
         """Judge what has become of an object, if an agent has done that."""
@@ -658,6 +663,8 @@ class Truth:
         if self.commanded.typed is not None and self.commanded.typed.says("--confirm-guest-off"):
             return
         for guest in self._simulation.machines_of(name):
+            if guest.process_left and self._actor is not None and guest.endpoint in self._actor.knows:
+                self._breach_late(name, f"tainted, and the process of {guest.name} is left")
             paused = guest.power is PowerState.PAUSED
             limit_s = self._policy.paused_for_s if paused else self._policy.confirm_s
             limit_s = max(limit_s, self._may_be_killed(guest) * self._policy.killed_hold_s)
@@ -737,7 +744,7 @@ class Truth:
             self._runs_since_s.pop(guest.name, None)
         else:
             self._runs_since_s.setdefault(guest.name, self._simulation.clock.now_s())
-        if guest.power is PowerState.PAUSED:
+        if guest.power is PowerState.PAUSED or guest.process_left:
             self._paused_since_s.setdefault(guest.name, self._simulation.clock.now_s())
         else:
             self._paused_since_s.pop(guest.name, None)

@@ -15,6 +15,7 @@ from fencer.core.maintenance import Window
 from fencer.simulation.deceptions import gives_away_s
 from fencer.simulation.faults import Cue, Fault, What
 from fencer.simulation.layers import Layer, after, and_then, began_s, chance_of, death_of, quiet_nodes
+from fencer.simulation.restarts import SHUT_DOWN, Restarts
 from fencer.simulation.scenario import Scenario
 
 Line: TypeAlias = Callable[[Random, Scenario, str], str]
@@ -96,6 +97,11 @@ def trust(chance: Random, world: Scenario, _node: str) -> str:
     return f"trust {chance.choice((world.shape.endpoint, *world.shape.further))} {WHY}"
 
 
+def approve(_chance: Random, world: Scenario, node: str) -> str:
+    """Draw an approval of a node's VM."""
+    return f"approve {node} --guest {world.shape.endpoint_of(node)}/{node} --yes"
+
+
 def plan(_chance: Random, _world: Scenario, node: str) -> str:
     """Draw a look at what a drain would hit."""
     return f"plan {node}"
@@ -103,6 +109,7 @@ def plan(_chance: Random, _world: Scenario, node: str) -> str:
 
 LINES: tuple[tuple[Line, int], ...] = (
     *((fence, 6), (unfence, 4), (drain, 6), (shutdown, 6), (start, 6), (drill, 5), (trust, 2), (plan, 1)),
+    (approve, 1),
     (confirmed_fence, 4),
 )
 """What is typed, and how often, compared with the others."""
@@ -231,6 +238,22 @@ def distrusted(chance: Random, world: Scenario) -> Scenario:
     return and_then(world, *lies, *deaths, Fault(ends_s, What.TRUTHFUL, endpoint), trusts)
 
 
+def approved(chance: Random, world: Scenario) -> Scenario:
+    """A person approves a VM that a tag admits, before its node dies, or after."""
+    shape = world.shape
+    waiting = [
+        name
+        for name in shape.nodes
+        if shape.grouped and name not in (shape.nodes if shape.admitted is None else shape.admitted)
+    ]
+    if not waiting:
+        return world
+    victim = _victim(world)
+    node = victim if victim in waiting else chance.choice(waiting)
+    at_s = began_s(world) + chance.uniform(-20.0, 150.0)
+    return and_then(world, _typed(at_s, approve(chance, world, node), node))
+
+
 # --- where a command has a chance
 
 
@@ -280,6 +303,18 @@ def rehearsed(chance: Random, world: Scenario) -> Scenario:
     return and_then(world, _typed(at_s, f"drill {node} --timeout 240 --even-without-room", node))
 
 
+def started_again(chance: Random, world: Scenario) -> Scenario:
+    """A person shuts a node down to which nothing else happens; its VM starts again at each power-off."""
+    quiet = quiet_nodes(world)
+    if not quiet:
+        return world
+    node, at_s = chance.choice(quiet), began_s(world) + chance.uniform(-20.0, 100.0)
+    again = Restarts((node,), SHUT_DOWN, chance.uniform(0.05, 3.0), in_place=chance_of(chance, 0.5))
+    cut = _sometimes(chance, 0.3, "--stop-after 5", "--stop-after 15")
+    words = f"shutdown {node} --timeout 240 --drain none{cut}"
+    return and_then(replace(world, restarts=(*world.restarts, again)), _typed(at_s, words, node))
+
+
 def broken_off(chance: Random, world: Scenario) -> Scenario:
     """The person who typed a command presses Ctrl-C or loses the session, or the command is killed."""
     typed = [fault for fault in world.script if fault.what is What.TYPED and fault.target]
@@ -303,11 +338,13 @@ TYPED = (
     Layer(fenced_by_hand, 0.06),
     Layer(paused_by_command, 0.05),
     Layer(confirmed, 0.05),
+    Layer(approved, 0.6),
     Layer(trusted_again, 0.1),
     Layer(distrusted, 0.05),
     Layer(fenced_in_time, 0.14),
     Layer(lifted_in_time, 0.12),
     Layer(rehearsed, 0.06),
     Layer(trusted_in_time, 0.04),
+    Layer(started_again, 0.06),
     Layer(broken_off, 0.4),
 )

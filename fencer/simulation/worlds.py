@@ -88,7 +88,7 @@ KINDS: tuple[Kind, ...] = (
     *(Kind(draw, weight) for draw, weight in incidents.KINDS.items()),
     Kind(deceptions.long_lie, 10, needs_witness=True),
     Kind(deceptions.all_lied_about, 5, needs_witness=True),
-    Kind(deceptions.saved_to_file, 8, needs_witness=True),
+    Kind(deceptions.saved_untracked, 8, needs_witness=True),
     Kind(deceptions.moved_out, 10, needs_witness=True, elsewhere=True),
     Kind(deceptions.moved_cold, 16, abroad=True),
     Kind(deceptions.started_abroad, 10, needs_witness=True, abroad=True),

@@ -83,6 +83,9 @@ TEXTS: dict[Reason, Text] = {
         "the guest found where it went, or --confirm-guest-off WHY",
     ),
     Reason.GUEST_STOPPING: Text("its guest is changing from one state to another", "the end of that change"),
+    Reason.GUEST_POWERED_OFF: Text(
+        "its VM has powered itself off, but its process is left", "that process ended: `qm stop` on its host"
+    ),
     Reason.GUEST_UNSETTLED: Text("a lock or task holds its guest", "the end of that task"),
     Reason.ABSENCE_UNPROVEN: Text(
         "its guest is not found, and nothing shows how it ended", "--confirm-guest-off WHY"
@@ -137,6 +140,9 @@ TEXTS: dict[Reason, Text] = {
         "an API server that takes these notes, and a state file that can be read",
     ),
     Reason.NO_POWER_RIGHTS: Text("fencer may not stop its guest", "the guest in the endpoint's `power:`"),
+    Reason.POWER_UNAPPROVED: Text(
+        "no person has approved fencer's power over its VM", "that VM approved: fencer approve NODE"
+    ),
     Reason.POWER_WINDOW: Text("another guest was stopped a moment ago", "the power window to pass"),
     Reason.STANDBY: Text(
         "another agent gives its hypervisor orders", "that agent to act, or this one to hold the Lease"
@@ -193,6 +199,10 @@ TEXTS: dict[Reason, Text] = {
     Reason.SHUTTING_DOWN: Text("its guest was asked to shut down", "the guest off, or --stop-after SECONDS"),
     Reason.SHUTDOWN_HANGS: Text("its guest did not shut down in time", "its power cut, which comes next"),
     Reason.SHUT_DOWN: Text("its guest is proven off", "`fencer start`"),
+    Reason.RESTARTED: Text(
+        "something started its VM again",
+        "what starts it switched off: `on_poweroff` of the VM, HA, a watchdog or another tool",
+    ),
     Reason.PLANNED_STOP: Text("shut down on purpose", "`fencer start`"),
     Reason.START_DUE: Text("its guest is due to start", NOTHING),
     Reason.AWAITING_READY: Text("its guest runs, but its kubelet is not Ready yet", "the node to be Ready"),

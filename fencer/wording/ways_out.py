@@ -92,6 +92,7 @@ WAYS: dict[Reason, str] = {
     Reason.NO_POWER_RIGHTS: (
         "its UUID under the endpoint's `power: {{uuids: […]}}` in {path}, or stop it yourself"
     ),
+    Reason.POWER_UNAPPROVED: "`fencer approve {node}`, if {guest} is this node; or stop it yourself",
     Reason.STOP_FAILED: f"{CHECK} and right; or stop it yourself",
     Reason.DISCARD_FAILED: f"{CHECK} and right",
     Reason.BRAKE: (
@@ -149,6 +150,7 @@ TO_A_START: dict[Reason, str] = {
     Reason.NO_POWER_RIGHTS: (
         "its UUID under the endpoint's `power: {{uuids: […]}}` in {path}, or start it yourself"
     ),
+    Reason.POWER_UNAPPROVED: "`fencer approve {node}`, if {guest} is this node; or start it yourself",
 }
 """Other words, or none, if `fencer start` was refused: a fence does not bring a VM back."""
 
@@ -187,6 +189,23 @@ OF_A_FILE = (
     "it: `fencer fence {node} --confirm-guest-off WHY`. Be sure: two writers destroy a volume"
 )
 """Other words if memory may be in a file that no hypervisor knows of: there is nothing to discard."""
+
+OF_A_HIBERNATION = (
+    "start its VM, like `virsh start VM`: it continues from its own disk, and the node comes back; or, if "
+    "you know that the hibernation image on its disk is gone: `fencer fence {node} --confirm-guest-off "
+    "WHY`. Be sure: two writers destroy a volume"
+)
+"""Other words if memory is inside the VM's own disk: there is nothing that fencer can discard."""
+
+OF_A_WOKEN = (
+    "look at the console of its VM: its kubelet has not been alive since it hibernated; or end the VM, and "
+    "if you know that the hibernation image on its disk is gone: `fencer fence {node} --confirm-guest-off "
+    "WHY`. Be sure: two writers destroy a volume"
+)
+"""The same while it runs: its end would not be believed."""
+
+UNTRACKED: dict[Doubted | None, str] = {Doubted.FILED: OF_A_FILE, Doubted.HIBERNATED: OF_A_HIBERNATION}
+"""Kind of doubt → words."""
 
 OF_ONE_STILL_BOUND = dict.fromkeys(
     (Reason.GUEST_AMBIGUOUS, Reason.ABSENCE_UNPROVEN),
@@ -289,6 +308,8 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
     needs = change_of_start if judged.observation.intent is Intent.START else change
     wanted = f"{age(LOOP_S)} without another start" if loops else needs(decision)
     yield f"What would change this: {printable(wanted)}."
+    if evidence is not None and evidence.powered_off and evidence.stuck not in wanted:
+        yield f"Its VM has powered itself off: {printable(evidence.stuck)} ends what is left of its process."
     if word_over(judged.observation):
         yield (
             f"Your word that the guest is off counts for {age(WORD_LASTS_S)}. That time is over: give it "
@@ -299,8 +320,9 @@ def ways_out(judged: Judged, path: str) -> Iterator[str]:
         way = OF_A_FENCE.get(decision.reason, way)
     if evidence is not None and evidence.doubt is not None:
         way = (BESIDE_A_CONTRADICTION if _is_contradicted(judged) else OF_A_DOUBT).get(decision.reason, way)
-    if decision.reason is Reason.GUEST_SAVED and evidence is not None and _filed(evidence):
-        way = OF_A_FILE
+    if decision.reason is Reason.GUEST_SAVED and evidence is not None:
+        woken = evidence.power_state is PowerState.RUNNING
+        way = OF_A_WOKEN if woken else UNTRACKED.get(_untracked(evidence), way)
     old = still_bound(judged.observation)
     if old is not None:
         way = OF_ONE_STILL_BOUND.get(decision.reason, way)
@@ -328,6 +350,6 @@ def _is_well(judged: Judged) -> bool:
     return node.ready is True and runs and fenced_age(judged.observation) is None
 
 
-def _filed(evidence: Evidence) -> bool:
-    """Whether its memory may lie in a file that its hypervisor does not know of."""
-    return evidence.filed or (evidence.doubt is not None and evidence.doubt.kind is Doubted.FILED)
+def _untracked(evidence: Evidence) -> Doubted | None:
+    """Where its memory may be saved without its hypervisor knowing of it."""
+    return evidence.untracked or (evidence.doubt.kind if evidence.doubt is not None else None)

@@ -403,6 +403,7 @@ EVERY = (
     ["support-bundle", "-o", "/nowhere/it.tar.gz"],
     ["topology"],
     ["trust", "box", "--why", "checked it", "--yes"],
+    ["approve"],
     ["unfence", "k8s-1", "--yes"],
     ["version"],
 )

@@ -276,6 +276,7 @@ def test_what_rests_on_a_persons_word_alone_is_said_first(gone, said):
     ("happens", "said"),
     [
         (What.SAVE_TO_FILE, "Last reading from lab: shut off (saved), to a file."),
+        (What.HIBERNATE, "Last reading from lab: shut off (shutdown), after it hibernated."),
         (What.POWER_OFF, "Last reading from lab: stopped (destroyed)."),
         (What.UNREACHABLE, "Its hypervisor now says nothing about it: lab: "),
     ],

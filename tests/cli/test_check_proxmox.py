@@ -37,6 +37,8 @@ class Beginner(Lab):
         [simulated] = self.simulation.hypervisors.values()
         for seen in simulated.sweep():
             self.pve.add_guest(seen.guest.name, uuid=seen.guest.uuid)
+        for node in self.simulation.cluster.nodes().views:
+            self.simulation.cluster.approve(node, node.system_uuid, "anna", "2026-11-30T12:00:00Z")
         self.api = PveServers(self.pve, folder)
         self._token_file = folder / "token"
         self._token_file.write_text(self.pve.secret)
@@ -235,7 +237,8 @@ def test_guests_are_admitted_by_tag_and_pool_and_each_is_named_with_what_admits_
     assert row["note"].startswith(f"{third.name}: if paused, fencer may not stop")
     assert row["points"] == [f"by tag:fencer: {first.name}; by pool:k8s: {second.name}"]
     assert row["try"] == [
-        f"under home: `power: {{uuids: [{third.uuid}]}}`, or pool k8s, or tag fencer, given to it in Proxmox"
+        f"under home: `power: {{uuids: [{third.uuid}]}}`, or pool k8s, or tag fencer, given to it in "
+        "Proxmox; then `fencer approve NODE`"
     ]
     third.pool = "k8s"
     row = lab.row("power")

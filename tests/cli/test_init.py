@@ -110,7 +110,7 @@ def setting(bare_api, tmp_path):
 
 
 def test_all_is_made_and_nothing_of_the_administrator_is_kept(setting, node):
-    done = setting.named("--uri", TEST_DRIVER)
+    done = setting.named("--uri", TEST_DRIVER, "--approve", f"{node}={node}")
     assert "account, rights and admission policy: " in done.stdout, done.output
     config = load(setting.path)
     [endpoint] = config.endpoints
@@ -129,13 +129,52 @@ def test_a_nodes_own_word_gives_no_power_over_a_guest_of_another_name(setting, c
     done = setting.named("--uri", TEST_DRIVER)
     [endpoint] = load(setting.path).endpoints
     assert endpoint.power.nobody
-    assert f"{claimant}: says that it is the guest test ({GUEST})" in done.stdout
+    assert f"{claimant}: says that it is the VM test ({GUEST}), and fencer has no power" in done.stdout
+
+
+def test_a_node_that_is_named_like_its_vm_has_no_power_over_it_either(setting, node):
+    """A machine that joins chooses its name, too (C3)."""
+    done = setting.named("--uri", TEST_DRIVER)
+    [endpoint] = load(setting.path).endpoints
+    assert endpoint.power.nobody
+    assert f"{node}: says that it is the VM test ({GUEST}), and fencer has no power over it" in done.stdout
+
+
+@pytest.mark.parametrize("answer", ["y", ""])
+def test_a_person_is_asked_over_which_vms_fencer_has_power(setting, node, answer):
+    typed = f"y\n{answer}\n"
+    done = setting.init("--uri", TEST_DRIVER, "--kubeconfig", setting.admins, "--no-hook", typed=typed)
+    assert re.search(rf"(?m)^{node} .*{GUEST}$", done.stdout)
+    assert "Are these VMs the nodes beside them, and may fencer stop and start them?" in done.stdout
+    [endpoint] = load(setting.path).endpoints
+    assert endpoint.power.uuids == ({GUEST} if answer else set())
+
+
+def test_a_vm_that_is_not_the_nodes_is_not_approved_whatever_the_node_says(setting, claimant):
+    """The one who types knows which VM the node is; the node says that it is another one."""
+    done = setting.named("--uri", TEST_DRIVER, "--approve", f"{claimant}={claimant}")
+    [endpoint] = load(setting.path).endpoints
+    assert endpoint.power.nobody
+    assert f"--approve {claimant}={claimant} gave no power" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("--approve", "k8s-1"), ("--approve", "=1"), ("--no-power", "--approve", "a=b")]
+)
+def test_an_approval_that_names_too_little_or_contradicts_is_refused(setting, words):
+    assert setting.named("--uri", TEST_DRIVER, *words).exit_code == 2
+
+
+def test_a_node_that_is_not_there_is_not_approved_in_silence(setting, node):
+    done = setting.named("--uri", TEST_DRIVER, "--approve", "k8s-9=101")
+    assert "--approve k8s-9=101 gave no power" in done.stdout
 
 
 def test_who_says_that_it_is_that_guest_is_not_told_so_again(setting, claimant):
     done = setting.init("--uri", TEST_DRIVER, "--kubeconfig", setting.admins, "--no-hook", typed="y\ny\n")
     assert (
-        f"{claimant} says that it is the guest test ({GUEST}). May fencer power that one off?" in done.stdout
+        f"{claimant} reports that it is the VM test (UUID {GUEST}). May fencer stop and start it?"
+        in done.stdout
     )
     [endpoint] = load(setting.path).endpoints
     assert endpoint.power.uuids == {GUEST}
@@ -166,7 +205,7 @@ def test_a_lab_of_vagrants_is_set_up_by_the_readmes_line_and_enter(setting, bare
     put_node(bare_api, "k8s-1", swapped(guest.uuid))
     try:
         path = setting.folder / config
-        done = setting.run(*words, typed="\n\n", FENCER_CONFIG=str(path))
+        done = setting.run(*words, typed="\n\ny\n", FENCER_CONFIG=str(path))
     finally:
         bare_api.request("DELETE", f"{NODES}/k8s-1")
     assert f"or its file [{admins}]: " in done.stdout, done.output
@@ -440,7 +479,7 @@ def test_a_host_with_a_certificate_of_its_own_is_left_to_the_person(setting, pve
 
 @pytest.mark.parametrize("words", [("--no-power",), ("--uri", "test+unix:///default")])
 def test_what_says_other_than_the_configuration_is_refused_and_not_passed_over(setting, node, words):
-    setting.named("--uri", TEST_DRIVER)
+    setting.named("--uri", TEST_DRIVER, "--approve", f"{node}={node}")
     refused = setting.named(*words)
     assert refused.exit_code == 2
     assert f"{words[0]}: {setting.path} is there and says otherwise" in refused.stderr

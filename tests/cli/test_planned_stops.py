@@ -22,6 +22,7 @@ from fencer.simulation.assembly import Shape
 from fencer.simulation.evictions import healthy
 from fencer.simulation.faults import What
 from fencer.simulation.objects import ApiBudget, ApiPod
+from fencer.simulation.restarts import Restarter, Restarts
 from tests.cli.lab import Impatient, Lab, Otherwise
 from tests.cli.screen import at_a_terminal
 from tests.journal.direct import deeds
@@ -774,6 +775,61 @@ def test_a_shutdown_that_hangs_is_not_called_done_and_nothing_is_fenced_while_th
     assert "k8s-2: not shut down: not finished within 1m00s: its guest was asked" in result.output
     assert not node(lab).out_of_service
     assert lab.simulation.guest("k8s-2").power == "running"
+
+
+def restarted_at_each_power_off(lab, *ends, in_place=False):
+    """Let the VM boot again after each of these ends; return the boots that were asked or cut off."""
+    Restarter(lab.simulation.world, Restarts(("k8s-2",), frozenset(ends), 0.5, in_place=in_place))
+    boots = []
+    lab.simulation.world.on_power.append(
+        lambda guest: boots.append(guest.boot_id) if guest.power == "stopped" else None
+    )
+    return boots
+
+
+@pytest.mark.parametrize("in_place", [False, True], ids=["another run", "the same process"])
+@pytest.mark.parametrize("cut", [(), ("--stop-after", "55")], ids=["asked", "cut off"])
+def test_a_vm_that_something_starts_again_is_asked_once(in_place, cut):
+    """With `on_poweroff=restart` 18 healthy boots were shut down within ten minutes."""
+    lab = running()
+    boots = restarted_at_each_power_off(lab, "shutdown", in_place=in_place)
+    result = lab.run("shutdown", "k8s-2", "--yes", *cut)
+    assert result.exit_code == 1, result.output
+    lab.passes(60, watched=True)
+    text = " ".join(result.output.split())
+    assert len(boots) == 1
+    assert "k8s-2: not shut down: something started its VM again (lab/k8s-2 on lab1 was asked" in text
+    assert "it is drained and cordoned. No second boot is asked to shut down. What would change this:" in text
+    assert "`on_poweroff` of the VM, HA, a watchdog or another tool" in text
+    assert lab.simulation.guest("k8s-2").power == "running"
+    assert (node(lab).unschedulable, node(lab).out_of_service) == (True, False)
+    assert lab.run("start", "k8s-2", "--yes").exit_code == 0
+    assert not node(lab).unschedulable
+
+
+def test_a_vm_that_something_starts_again_is_stopped_once_for_a_fence_by_hand():
+    lab = running()
+    lab.simulation.guest("k8s-2").nic_up = False
+    lab.passes(60, watched=True)
+    boots = restarted_at_each_power_off(lab, "destroyed")
+    result = lab.run("fence", "k8s-2", "--yes", "--stop-guest")
+    assert result.exit_code == 1, result.output
+    assert len(boots) == 1
+    assert "something started its VM again" in " ".join(result.output.split())
+
+
+def test_a_vm_that_leaves_its_process_is_waited_for_and_what_ends_that_is_named():
+    """Proxmox, with qmeventd dead."""
+    lab = running()
+    lab.breaks(What.QMEVENTD_DEAD, "lab1")
+    result = lab.run("shutdown", "k8s-2", "--yes", "--drain", "none", "--timeout", "60")
+    assert result.exit_code == 1, result.output
+    text = " ".join(result.output.split())
+    assert "powered off running (shutdown), no lock; what ends its process: `qm stop k8s-2` on lab1" in text
+    assert "its VM has powered itself off, but its process is left" in text
+    assert "What would change this: `qm stop k8s-2` on lab1. The same command goes on." in text
+    again = lab.run("shutdown", "k8s-2", "--yes", "--drain", "none", "--stop-after", "5")
+    assert again.exit_code == 0, again.output
 
 
 def test_a_shutdown_that_hangs_is_cut_off_when_asked_for_proven_off_and_what_is_left_fenced():

@@ -193,6 +193,7 @@ _KEYS = {
     "binding": keys.BINDING,
     "doubts": keys.DOUBTS,
     "incident": keys.INCIDENT,
+    "approved": keys.APPROVED,
     "later": "fencer.dev/later",
 }
 

@@ -163,7 +163,11 @@ def test_other_accounts_are_not_looked_at(guarded, node, pod):
 
 @pytest.mark.parametrize("part", ["", "/status"], ids=["node", "status"])
 @pytest.mark.parametrize(
-    "key", [keys.BINDING, keys.MARK, keys.DOUBTS, keys.INCIDENT, keys.EXCLUDE, keys.PAUSE, "fencer.dev/later"]
+    "key",
+    [
+        *(keys.BINDING, keys.MARK, keys.DOUBTS, keys.INCIDENT, keys.APPROVED, keys.EXCLUDE, keys.PAUSE),
+        "fencer.dev/later",
+    ],
 )
 def test_a_kubelet_writes_nothing_in_fencers_name(guarded, node, part, key):
     words = f"a kubelet may not change {key}: that is for fencer and its operators"

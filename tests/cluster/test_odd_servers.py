@@ -509,11 +509,13 @@ def test_a_kubeconfig_that_may_not_be_read_any_more_is_told_with_the_refusal(sta
     try:
         user = os.geteuid()
         for _ in range(2):
-            with pytest.raises(ClusterDenied) as told:
+            with pytest.raises(ClusterError) as caught:
                 cluster.fact("k8s-1")
     finally:
         os.seteuid(before)
-    assert str(told.value).endswith(
+    assert server.asked == [("GET", "/api/v1/nodes/k8s-1")] * 2
+    assert type(caught.value) is ClusterDenied
+    assert str(caught.value).endswith(
         f"401: said so. What was sent was read before, and now: {file}: cannot be read by user {user}: "
         f"Permission denied. `sudo chown {user} {file}` mends that"
     )

@@ -115,6 +115,16 @@ def test_a_label_of_medik8s_excludes_it_too(labels, told):
 
 
 @pytest.mark.parametrize(
+    ("swap", "has_swap"),
+    [(None, False), ({}, False), ({"capacity": 0}, False), ({"capacity": 2 << 30}, True)],
+)
+def test_a_kubelet_reports_swap(swap, has_swap):
+    """Source: Kubernetes, core/v1 NodeSystemInfo and NodeSwapStatus."""
+    info = {} if swap is None else {"swap": swap}
+    assert read_node({"metadata": metadata(), "status": {"nodeInfo": info}}).has_swap is has_swap
+
+
+@pytest.mark.parametrize(
     "empty", [{}, {"spec": None, "status": None}, {"spec": {}, "status": {"nodeInfo": None}}]
 )
 def test_a_node_that_no_kubelet_has_filled_in(empty):

@@ -193,6 +193,7 @@ SILENT = {"conditions": [{"type": "Ready", "status": "Unknown"}]}
         ({"notes": {keys.MARK: "x"}}, True),
         ({"notes": {keys.DOUBTS: "x"}}, True),
         ({"notes": {keys.INCIDENT: "x"}}, True),
+        ({"notes": {keys.APPROVED: "x"}}, True),
         ({"notes": {keys.CORDON: "x"}}, True),
         ({"notes": {keys.EXCLUDE: "true"}}, True),
         ({"notes": {"somebody.else/note": "x"}}, False),

@@ -175,6 +175,7 @@ def test_everything_written_arrives(load_text):
             "pinned": Admission(),
             "box": Admission(mapped=True),
         },
+        by_name=frozenset({"lab", "lab-2", "box"}),
     )
 
 

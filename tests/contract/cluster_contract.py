@@ -139,6 +139,7 @@ Write = Callable[[Cluster, NodeView], None]
 WRITES: dict[str, Write] = {
     "bind": lambda cluster, node: cluster.bind(node, BINDING),
     "record_doubts": lambda cluster, node: cluster.record_doubts(node, DOUBTS),
+    "approve": lambda cluster, node: cluster.approve(node, "a-uuid", "anna", "2026-11-30T12:00:00Z"),
     "claim": lambda cluster, node: cluster.claim(node, "i-1", "fencer@pve2"),
     "taint": lambda cluster, node: cluster.taint(node, MARK),
     "untaint": lambda cluster, node: cluster.untaint(node, CORDON),
@@ -383,6 +384,13 @@ class ClusterContract(OneNode):
         cluster.record_doubts(cluster.fact(node).node, ())
         assert cluster.fact(node).node.doubts == ()
         assert keys.DOUBTS not in backstage.node_annotations(node)
+
+    def test_an_approval_is_read_back_and_taken_off_when_it_is_withdrawn(self, cluster, backstage, node):
+        cluster.approve(cluster.fact(node).node, "a-uuid", "anna", "2026-11-30T12:00:00Z")
+        assert cluster.fact(node).node.approved == "a-uuid"
+        cluster.approve(cluster.fact(node).node, "", "anna", "2026-11-30T12:00:00Z")
+        assert cluster.fact(node).node.approved == ""
+        assert keys.APPROVED not in backstage.node_annotations(node)
 
     def test_taint_and_mark_come_together_and_other_taints_survive(self, cluster, backstage, node):
         before = cluster.fact(node).node

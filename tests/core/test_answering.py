@@ -39,6 +39,7 @@ ANSWERS = {
             Reason.GUEST_SAVED,
             Reason.GUEST_LEFT,
             Reason.NO_POWER_RIGHTS,
+            Reason.POWER_UNAPPROVED,
         },
     ),
     "its end is not believed without a person's word": (
@@ -83,6 +84,7 @@ ANSWERS = {
             Reason.NOT_HELD,
             Reason.PAUSE_TOO_SHORT,
             Reason.GUEST_STOPPING,
+            Reason.GUEST_POWERED_OFF,
             Reason.GUEST_UNSETTLED,
             Reason.STORAGE_STALL,
         },
@@ -133,6 +135,7 @@ ANSWERS = {
             Reason.SHUTTING_DOWN,
             Reason.SHUTDOWN_HANGS,
             Reason.SHUT_DOWN,
+            Reason.RESTARTED,
             Reason.PLANNED_STOP,
             Reason.START_DUE,
             Reason.AWAITING_READY,
@@ -171,7 +174,7 @@ def test_a_healthy_node_is_a_no():
 
 
 def test_what_another_agent_may_see_otherwise_has_to_stand_until_it_would_have_taken_over():
-    for reason in (Reason.NO_GUEST, Reason.NO_POWER_RIGHTS):
+    for reason in (Reason.NO_GUEST, Reason.NO_POWER_RIGHTS, Reason.POWER_UNAPPROVED):
         assert answer(ASKED, judged(reason), LONG - 0.1).succeeded is OPEN
     assert answer(ASKED, judged(Reason.GUEST_RUNNING), STANDS).succeeded is NO
 

@@ -423,6 +423,16 @@ class TestPausedGuests:
         assert decision.verdict is Verdict.STOP_FIRST
         assert decision.actions == (StopGuest(GUEST, "run-1"),)
 
+    def test_a_pause_counts_from_its_first_reading_also_under_a_lock_that_is_gone(self):
+        paused = run(PowerState.PAUSED, since_s=NOW_S - 90, last_s=NOW_S - 1, readings=15, busy=1)
+        seen = in_state(PowerState.PAUSED, history=GuestHistory(replace(paused, free_since_s=NOW_S - 11)))
+        assert decide(seen, ARMED).reason is Reason.GUEST_PAUSED
+
+    def test_by_hand_it_says_that_a_person_wants_a_running_one_stopped(self):
+        seen = in_state(PowerState.RUNNING, intent=Intent.FENCE, word=Word(stop_guest=True))
+        [text] = [check.seen for check in decide(seen, ARMED).checks if check.name == "unresponsive"]
+        assert text.endswith("; to be stopped, by hand")
+
     def test_a_short_pause_is_waited_out(self):
         short = in_state(
             PowerState.PAUSED, history=GuestHistory(run(PowerState.PAUSED, since_s=NOW_S - 30, readings=15))
@@ -435,6 +445,7 @@ class TestPausedGuests:
         [
             ({"evidence": evidence(PowerState.PAUSED, settled=False)}, Reason.GUEST_UNSETTLED),
             ({"candidates": (Candidate(GUEST, Via.UUID),)}, Reason.NO_POWER_RIGHTS),
+            ({"candidates": (Candidate(GUEST, Via.UUID, (), ("tag:k8s",)),)}, Reason.POWER_UNAPPROVED),
             (
                 {
                     "candidates": (Candidate(GUEST, Via.MAP, admitted_by=("mapped",)),),
@@ -518,8 +529,15 @@ class TestSavedGuests:
         assert (decision.verdict, decision.reason) == (Verdict.REFUSE, Reason.GUEST_SAVED)
         assert set(map(type, decision.actions)) == {RecordDoubts}
 
-    def test_of_what_lies_nobody_knows_where_a_person_may_say_that_it_is_given_up(self):
-        filed = observation(evidence=evidence(PowerState.UNKNOWN, settled=False, filed=True))
+    def test_nor_is_what_is_inside_its_own_disk(self):
+        asleep = observation(evidence=evidence(PowerState.UNKNOWN, settled=False, hibernated=True))
+        decision = decide(asleep, self.policy)
+        assert (decision.verdict, decision.reason) == (Verdict.REFUSE, Reason.GUEST_SAVED)
+        assert decision.actions == (RecordDoubts((doubt(Doubted.HIBERNATED),)),)
+
+    @pytest.mark.parametrize("memory", [{"filed": True}, {"hibernated": True}], ids=str)
+    def test_of_what_lies_nobody_knows_where_a_person_may_say_that_it_is_given_up(self, memory):
+        filed = observation(evidence=evidence(PowerState.UNKNOWN, settled=False, **memory))
         spoken = replace(filed, intent=Intent.FENCE, word=Word(guest_off_why="I deleted the file"))
         assert any(isinstance(action, TaintNode) for action in decide(spoken, ARMED).actions)
 

@@ -29,7 +29,7 @@ from fencer.core.model import (
     Via,
     Word,
 )
-from fencer.core.policy import Policy, SavedGuest
+from fencer.core.policy import Policy, SavedGuest, UnresponsiveGuest
 from fencer.core.proof import not_believed
 from tests.core.build import (
     ARMED,
@@ -303,11 +303,13 @@ class TestUnseenBoot:
             evidence(PowerState.UNKNOWN, doubt=doubt(Doubted.CONTRADICTED)),
             evidence(PowerState.UNKNOWN, away=True),
             evidence(PowerState.UNKNOWN, filed=True),
+            evidence(PowerState.UNKNOWN, hibernated=True),
             evidence(PowerState.PAUSED),
         ],
         ids=[
             *("this agent does not watch it", "off", "running", "stopping", "gone"),
-            *("doubted already", "seen leaving", "seen saved", "paused, in its first reading"),
+            *("doubted already", "seen leaving", "seen saved", "seen to hibernate"),
+            "paused, in its first reading",
         ],
     )
     def test_not_where_its_place_says_something_or_is_not_watched(self, reading):
@@ -326,17 +328,18 @@ class TestUnseenBoot:
         assert written(observation(evidence=self.SILENT, node=doubted, history=self.RAN)) is None
 
 
-def test_a_paused_guest_that_was_restored_from_a_file_is_read_as_paused():
+@pytest.mark.parametrize("memory", [{"filed": True}, {"hibernated": True}], ids=str)
+def test_a_paused_guest_that_was_restored_from_a_file_is_read_as_paused(memory):
     """Its memory is here again, so that its pause is what keeps fencer from calling it off."""
-    assert not_believed(evidence(PowerState.PAUSED, filed=True)) is None
-    assert not_believed(evidence(PowerState.UNKNOWN, filed=True)).reason is Reason.GUEST_SAVED
+    assert not_believed(evidence(PowerState.PAUSED, **memory)) is None
+    assert not_believed(evidence(PowerState.UNKNOWN, **memory)).reason is Reason.GUEST_SAVED
 
 
 class TestInTheWay:
     """What fencer would distrust after it has ended a guest that is paused or saved."""
 
     @pytest.mark.parametrize(
-        ("standing", "reading", "is_in_the_way"),
+        ("standing", "reading", "is_in_the_way"),  # its kubelet is not alive
         [
             (doubt(), evidence(PowerState.PAUSED), True),
             (doubt(guest=replace(GUEST, uuid="another")), evidence(PowerState.PAUSED), False),
@@ -344,6 +347,10 @@ class TestInTheWay:
             (doubt(kind=Doubted.SAVED), evidence(PowerState.PAUSED), True),
             (doubt(kind=Doubted.SAVED), evidence(PowerState.SAVED), False),
             (doubt(kind=Doubted.FILED), evidence(PowerState.SAVED), True),
+            (doubt(kind=Doubted.HIBERNATED), evidence(PowerState.SAVED), True),
+            (doubt(kind=Doubted.HIBERNATED), evidence(PowerState.PAUSED), True),
+            (doubt(kind=Doubted.HIBERNATED), evidence(PowerState.RUNNING), True),
+            *((doubt(kind), evidence(PowerState.RUNNING), False) for kind in Doubted if kind != "hibernated"),
         ],
         ids=[
             "its own",
@@ -352,10 +359,20 @@ class TestInTheWay:
             "saved memory",
             "saved memory that is discarded",
             "a file that nobody discards",
+            "an image inside a disk",
+            "an image inside a disk, from which it may not have continued yet",
+            "the same while it runs",
+            *(f"{kind} while it runs" for kind in Doubted if kind != "hibernated"),
         ],
     )
     def test_a_doubt_about_this_guest_that_nothing_has_ended(self, standing, reading, is_in_the_way):
-        assert in_the_way(node(doubts=(standing,)), reading) == (standing if is_in_the_way else None)
+        found = in_the_way(node(doubts=(standing,)), reading, NOTHING)
+        assert found == (standing if is_in_the_way else None)
+
+    def test_nor_one_about_a_hibernation_once_its_kubelet_was_alive(self):
+        noted = node(doubts=(doubt(Doubted.HIBERNATED),), lease_renewals=2)
+        awake = GuestHistory(run(PowerState.RUNNING, renewals_at_start=0))
+        assert in_the_way(noted, evidence(PowerState.RUNNING), awake) is None
 
 
 class TestRecording:
@@ -364,11 +381,17 @@ class TestRecording:
         [
             (evidence(PowerState.SAVED), Doubted.SAVED),
             (evidence(PowerState.UNKNOWN, filed=True), Doubted.FILED),
+            (evidence(PowerState.UNKNOWN, hibernated=True), Doubted.HIBERNATED),
+            (evidence(PowerState.PAUSED, hibernated=True), Doubted.HIBERNATED),
+            (evidence(PowerState.RUNNING, hibernated=True), Doubted.HIBERNATED),
             (evidence(PowerState.STOPPED, away=True), Doubted.MIGRATED),
             (evidence(PowerState.UNKNOWN, away=True), Doubted.MIGRATED),
             (evidence(PowerState.UNKNOWN, doubt=doubt(by="", since_utc="")), Doubted.CONTRADICTED),
         ],
-        ids=["saved", "saved to a file", "migrated", "migrated, unknown", "contradicted"],
+        ids=[
+            *("saved", "saved to a file", "hibernated", "hibernated, and stands still"),
+            *("hibernated, and started", "migrated", "migrated, unknown", "contradicted"),
+        ],
     )
     def test_the_last_word_before_off_is_written_on_the_node(self, reading, kind):
         [written_down] = written(observation(evidence=reading))
@@ -377,6 +400,13 @@ class TestRecording:
     def test_it_is_written_while_the_node_is_heard_too(self):
         seen = healthy(evidence=evidence(PowerState.STOPPED, away=True))
         assert [entry.kind for entry in written(seen)] == [Doubted.MIGRATED]
+
+    def test_an_image_inside_a_disk_is_noted_whatever_was_renewed_in_this_reading(self):
+        """Only a kernel that runs uses it up."""
+        off = evidence(PowerState.UNKNOWN, hibernated=True)
+        history = GuestHistory(run(PowerState.UNKNOWN, renewals_at_start=0))
+        seen = observation(evidence=off, node=node(lease_renewals=5), history=history)
+        assert [entry.kind for entry in written(seen)] == [Doubted.HIBERNATED]
 
     def test_once_and_beside_what_stands(self):
         other = doubt(Doubted.CONTRADICTED, guest=HERE, witness="another")
@@ -415,6 +445,23 @@ class TestRecording:
             told = decide(changed(paused, node=node(doubts=noted)), ARMED)
             assert (told.reason, told.actions) == (Reason.GUEST_SAVED, ())
         assert not waits.at_rest
+
+    @pytest.mark.parametrize("hibernated", [True, False])
+    @pytest.mark.parametrize(("renewals", "lifted"), [(0, False), (1, False), (2, True)])
+    def test_a_guest_that_hibernated_has_used_its_image_up_once_its_kubelet_is_alive(
+        self, renewals, lifted, hibernated
+    ):
+        """Cut off in its boot loader it would continue from that image next time."""
+        running = evidence(PowerState.RUNNING, guest=HERE, hibernated=hibernated)
+        noted = (doubt(Doubted.HIBERNATED, guest=HERE),)
+        node = replace(healthy().node, doubts=noted, lease_renewals=renewals)
+        history = GuestHistory(run(PowerState.RUNNING, renewals_at_start=0))
+        seen = healthy(node=node, evidence=running, history=history)
+        assert written(seen) == (() if lifted else None)
+        assert decide(seen, ARMED).verdict is Verdict.HEALTHY
+        unnoted = healthy(node=replace(node, doubts=()), evidence=running, history=history)
+        noted = [found.kind for found in written(unnoted) or ()]
+        assert noted == ([Doubted.HIBERNATED] if hibernated and not lifted else [])
 
     def test_running_there_lifts_it_and_running_elsewhere_does_not(self):
         standing = replace(healthy().node, doubts=(doubt(guest=HERE),))
@@ -481,6 +528,7 @@ class TestRecording:
         (Doubted.CONTRADICTED, Reason.WITNESS_CONTRADICTED),
         (Doubted.SAVED, Reason.GUEST_SAVED),
         (Doubted.FILED, Reason.GUEST_SAVED),
+        (Doubted.HIBERNATED, Reason.GUEST_SAVED),
         (Doubted.MIGRATED, Reason.GUEST_LEFT),
         (Doubted.UNSEEN, Reason.GUEST_LEFT),
     ],
@@ -498,6 +546,17 @@ def test_every_way_of_asking_refuses_with_the_reason_and_a_way_out(intent, kind,
         return
     assert (decision.verdict, decision.reason) == (Verdict.REFUSE, reason)
     assert "--confirm-guest-off" in decision.objection.needs
+
+
+@pytest.mark.parametrize("kind", list(Doubted))
+def test_one_that_runs_is_stopped_unless_it_hibernated_and_its_kernel_may_not_have_come_up(kind):
+    seen = in_state(PowerState.RUNNING, node=node(doubts=(doubt(kind),), lease_age_s=600.0), pods=())
+    decision = decide(seen, replace(ARMED, unresponsive_guest=UnresponsiveGuest.STOP))
+    in_vain = [one for one in decision.checks if (one.name, one.outcome) == ("not in vain", "failed")]
+    assert bool(in_vain) is (kind is Doubted.HIBERNATED)
+    if in_vain:
+        assert "its kubelet alive again" in decision.objection.needs
+        assert not any(isinstance(action, StopGuest) for action in decision.actions)
 
 
 @pytest.mark.parametrize("kind", list(Doubted))

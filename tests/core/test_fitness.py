@@ -17,7 +17,7 @@ def decision(reason, guest=GUEST):
 
 @pytest.mark.parametrize("reason", Reason)
 def test_in_vain_is_an_order_that_may_not_be_given_or_has_failed(reason):
-    wanted = {Reason.NO_POWER_RIGHTS, Reason.STOP_FAILED, Reason.DISCARD_FAILED}
+    wanted = {*(Reason.NO_POWER_RIGHTS, Reason.POWER_UNAPPROVED, Reason.STOP_FAILED, Reason.DISCARD_FAILED)}
     assert futile_at([decision(reason)]) == ({LAB} if reason in wanted else NOBODY)
 
 

@@ -57,6 +57,10 @@ def test_a_paused_guest_that_may_not_be_stopped_is_said_before_its_pause_is_wait
     found = refusal(forbidden, ARMED)
     assert found is not None
     assert found.reason is Reason.NO_POWER_RIGHTS
+    unapproved = replace(paused, candidates=(Candidate(GUEST, Via.UUID, unapproved=("tag:k8s",)),))
+    found = refusal(unapproved, ARMED)
+    assert found is not None
+    assert found.reason is Reason.POWER_UNAPPROVED
     assert refusal(paused, ARMED) is None
 
 

@@ -338,6 +338,7 @@ OF_NODE_AND_GUEST = frozenset(
         *(Reason.LEASE_RENEWED, Reason.CLOSER_LOOK, Reason.GUEST_UNKNOWN, Reason.HOST_SILENT),
         *(Reason.GUEST_RUNNING, Reason.GUEST_UNRESPONSIVE, Reason.GUEST_PAUSED, Reason.PAUSE_TOO_SHORT),
         *(Reason.GUEST_SAVED, Reason.GUEST_LEFT, Reason.GUEST_STOPPING, Reason.GUEST_UNSETTLED),
+        Reason.GUEST_POWERED_OFF,
         *(Reason.ABSENCE_UNPROVEN, Reason.FALL_UNSEEN, Reason.NOT_HELD, Reason.HOST_CHANGED),
         *(Reason.WITNESS_CONTRADICTED, Reason.STORAGE_STALL, Reason.FOREIGN_TAINT),
         *(Reason.TAINT_TAKEN_OFF, Reason.NOT_FENCED, Reason.PROVEN_OFF, Reason.CLEARING_PODS),
@@ -345,7 +346,7 @@ OF_NODE_AND_GUEST = frozenset(
         *(Reason.AWAITING_RENEWALS, Reason.OLD_MEMORY, Reason.FENCED_WRONGLY, Reason.PODS_REMAIN),
         *(Reason.VOLUMES_REMAIN, Reason.BOOTED_ANEW, Reason.SETTLING, Reason.SETTLED),
         *(Reason.SHUTDOWN_DUE, Reason.SHUTTING_DOWN, Reason.SHUTDOWN_HANGS, Reason.SHUT_DOWN),
-        *(Reason.PLANNED_STOP, Reason.START_DUE, Reason.AWAITING_READY, Reason.STARTED),
+        *(Reason.PLANNED_STOP, Reason.START_DUE, Reason.AWAITING_READY, Reason.STARTED, Reason.RESTARTED),
     }
 )
 """What is said by them is about the node, its guest or the evidence, or what is being done."""
@@ -353,7 +354,7 @@ OF_NODE_AND_GUEST = frozenset(
 LIMITS = frozenset(
     {
         *(Reason.BRAKE, Reason.ALL_NODES_SILENT, Reason.QUORUM_AT_RISK, Reason.POWER_WINDOW),
-        *(Reason.STOP_FAILED, Reason.DISCARD_FAILED, Reason.NO_POWER_RIGHTS),
+        *(Reason.STOP_FAILED, Reason.DISCARD_FAILED, Reason.NO_POWER_RIGHTS, Reason.POWER_UNAPPROVED),
     }
 )
 """How much may be done at a time, and to whom: the brake (C4), and the rules for power."""

@@ -49,6 +49,9 @@ from tests.core.build import (
     run,
 )
 
+NAMED = frozenset({"lab", "home"})
+"""Where the map may name guests by name."""
+
 UNBOUND = node(binding=None)
 STRANGER = GuestRef("lab", "s", "99999999-0000-4000-8000-000000000001", "k8s-2")
 
@@ -87,15 +90,15 @@ def test_a_name_alone_never_counts():
 
 @pytest.mark.parametrize("label", [GUEST.uuid, "k8s-2"])
 def test_a_map_names_a_guest_by_uuid_or_name(label):
-    rules = Rules(nodes={"k8s-2": ("lab", label)})
+    rules = Rules(nodes={"k8s-2": ("lab", label)}, by_name=NAMED)
     [candidate] = found(replace(UNBOUND, system_uuid=""), (GUEST,), rules)
     assert candidate.via is Via.MAP
-    assert found(UNBOUND, (GUEST,), Rules(nodes={"k8s-2": ("elsewhere", label)})) == ()
+    assert found(UNBOUND, (GUEST,), Rules(nodes={"k8s-2": ("elsewhere", label)}, by_name=NAMED)) == ()
 
 
 def test_a_map_by_a_name_that_two_guests_bear_is_ambiguous():
     twins = (GUEST, replace(STRANGER, name=GUEST.name))
-    rules = Rules(nodes={"k8s-2": ("lab", GUEST.name)})
+    rules = Rules(nodes={"k8s-2": ("lab", GUEST.name)}, by_name=NAMED)
     assert len(found(UNBOUND, twins, rules)) == 2
 
 
@@ -103,14 +106,14 @@ def test_the_bound_guest_comes_first_and_is_known_even_when_it_is_gone():
     bound = node(binding=Binding(OTHER, (BOOT,)))
     assert [item.guest for item in found(bound, (GUEST, OTHER))] == [OTHER, GUEST]
     assert [item.guest for item in found(node(), ())] == [GUEST]
-    mapped = Rules(nodes={"k8s-2": ("lab", "k8s-2")})
+    mapped = Rules(nodes={"k8s-2": ("lab", "k8s-2")}, by_name=NAMED)
     assert [item.guest for item in found(node(), (), mapped)] == [GUEST]
 
 
 def test_the_bound_guest_is_told_as_it_is_named_now():
     """Its name and its host may have changed since it was written down."""
     now = replace(GUEST, name="renamed", host="lab2")
-    for rules in (Rules(), Rules(nodes={"k8s-2": ("lab", "renamed")})):
+    for rules in (Rules(), Rules(nodes={"k8s-2": ("lab", "renamed")}, by_name=NAMED)):
         assert [item.guest for item in found(node(), (now,), rules)] == [now]
 
 
@@ -128,7 +131,8 @@ def test_the_bound_guest_is_told_as_it_is_named_now():
 def test_a_bound_guest_that_nobody_names_now_has_to_be_the_one_that_the_map_means(label, is_it):
     """Though its UUID be the node's."""
     bound = node(binding=Binding(OTHER, (BOOT,)))
-    assert [item.guest for item in found(bound, (), Rules(nodes={"k8s-2": label}))] == [OTHER] * is_it
+    rules = Rules(nodes={"k8s-2": label}, by_name=NAMED)
+    assert [item.guest for item in found(bound, (), rules)] == [OTHER] * is_it
 
 
 def test_a_bound_guest_that_nobody_names_now_is_known_by_its_uuid_turned_round_too():
@@ -155,7 +159,7 @@ def test_the_nodes_own_word_never_widens_the_choice():
     lying = node(binding=Binding(STRANGER, (BOOT,)))
     assert [item.guest for item in found(lying, (GUEST, STRANGER))] == [GUEST]
     assert found(replace(lying, system_uuid=""), (STRANGER,)) == ()
-    mapped_elsewhere = Rules(nodes={"k8s-2": ("home", "105")})
+    mapped_elsewhere = Rules(nodes={"k8s-2": ("home", "105")}, by_name=NAMED)
     assert found(lying, (STRANGER,), mapped_elsewhere) == ()
 
 
@@ -165,9 +169,9 @@ def test_power_is_admitted_by_uuid_or_by_the_map_and_by_nothing_else():
 
     mapped = {"k8s-2": ("lab", "k8s-2")}
     assert admitted(Rules(admitted={"lab": Admission(uuids=frozenset({UUID}))}))
-    assert admitted(Rules(nodes=mapped, admitted={"lab": Admission(mapped=True)}))
+    assert admitted(Rules(nodes=mapped, admitted={"lab": Admission(mapped=True)}, by_name=NAMED))
     assert not admitted(Rules(admitted={"lab": Admission(mapped=True)}))
-    assert not admitted(Rules(nodes=mapped))
+    assert not admitted(Rules(nodes=mapped, by_name=NAMED))
     assert not admitted(Rules(admitted={"home": Admission(uuids=frozenset({UUID}))}))
 
 
@@ -176,9 +180,14 @@ class TestGroups:
 
     RULES = Rules(admitted={"lab": Admission(groups=frozenset({"tag:fencer", "pool:k8s"}))})
 
+    APPROVED = replace(UNBOUND, approved=GUEST.uuid)
+
+    def candidate(self, *readings, rules=RULES, node=APPROVED):
+        (candidate,) = Directory((GUEST,), (node,), rules, readings=readings).candidates(node)
+        return candidate
+
     def admitted(self, *readings, rules=RULES):
-        (candidate,) = Directory((GUEST,), (UNBOUND,), rules, readings=readings).candidates(UNBOUND)
-        return candidate.admitted_by
+        return self.candidate(*readings, rules=rules).admitted_by
 
     @pytest.mark.parametrize(
         ("groups", "by"),
@@ -191,6 +200,39 @@ class TestGroups:
     )
     def test_one_of_its_groups_is_enough_and_each_is_named(self, groups, by):
         assert self.admitted(evidence(groups=frozenset(groups))) == by
+
+    @pytest.mark.parametrize("approved", ["", "11111111-7b1e-4d39-9a5f-3f0d6f1c2ae2"])
+    def test_a_group_gives_no_power_over_a_vm_that_no_person_has_approved(self, approved):
+        """C3: which VM it is, a node reports itself; neither a binding nor an equal name changes that."""
+        tagged, named = evidence(groups=frozenset({"tag:fencer"})), node(name=GUEST.name, approved=approved)
+        for one in (replace(UNBOUND, approved=approved), named):
+            found = self.candidate(tagged, node=one)
+            assert (found.power_admitted, found.unapproved) == (False, ("tag:fencer",))
+
+    def test_no_uuid_is_none_that_a_person_has_approved(self):
+        """Proxmox has VMs without one, and a Node without an approval has none either."""
+        bare, tagged = replace(GUEST, uuid=""), frozenset({"tag:fencer"})
+        rules = replace(self.RULES, nodes={UNBOUND.name: (GUEST.endpoint, GUEST.id)})
+        reading = evidence(guest=bare, groups=tagged)
+        (found,) = Directory((bare,), (UNBOUND,), rules, readings=(reading,)).candidates(UNBOUND)
+        assert (found.power_admitted, found.unapproved) == (False, ())
+        mapped = replace(rules, admitted={"lab": Admission(mapped=True)})
+        (found,) = Directory((bare,), (UNBOUND,), mapped, readings=(reading,)).candidates(UNBOUND)
+        assert found.admitted_by == ("mapped",)
+
+    def test_what_is_admitted_by_its_uuid_waits_for_nothing(self):
+        rules = Rules(
+            admitted={
+                "lab": Admission(uuids=frozenset({GUEST.uuid}), groups=self.RULES.admitted["lab"].groups)
+            }
+        )
+        found = self.candidate(evidence(groups=frozenset({"tag:fencer"})), rules=rules, node=UNBOUND)
+        assert (found.admitted_by, found.unapproved) == (("uuids",), ())
+
+    @pytest.mark.parametrize("admission", [{"uuids": frozenset({GUEST.uuid})}, {"mapped": True}])
+    def test_what_names_the_vm_itself_needs_no_approval(self, admission):
+        rules = Rules({UNBOUND.name: (GUEST.endpoint, GUEST.uuid)}, {"lab": Admission(**admission)})
+        assert self.candidate(rules=rules, node=UNBOUND).power_admitted
 
     def test_a_guest_of_which_nothing_was_read_is_in_no_group(self):
         assert self.admitted() == ()
@@ -210,13 +252,18 @@ class TestGroups:
 
     def test_a_newer_reading_takes_back_and_gives(self):
         tagged = evidence(groups=frozenset({"tag:fencer"}))
-        there = Directory((GUEST,), (UNBOUND,), self.RULES, readings=(tagged,))
-        assert there.candidates(UNBOUND)[0].power_admitted
+        there = Directory((GUEST,), (self.APPROVED,), self.RULES, readings=(tagged,))
+        assert there.candidates(self.APPROVED)[0].power_admitted
         there.note(replace(tagged, groups=frozenset()))
-        assert not there.candidates(UNBOUND)[0].power_admitted
+        assert not there.candidates(self.APPROVED)[0].power_admitted
         there.note(tagged)
         there.note(tagged)
-        assert there.candidates(UNBOUND)[0].power_admitted
+        assert there.candidates(self.APPROVED)[0].power_admitted
+
+    def test_an_approval_counts_as_soon_as_it_is_read_and_until_it_is_withdrawn(self):
+        there = Directory((GUEST,), (UNBOUND,), self.RULES, readings=(evidence(groups={"tag:fencer"}),))
+        shown = [there.candidates(one)[0].power_admitted for one in (UNBOUND, self.APPROVED, UNBOUND)]
+        assert shown == [False, True, False]
 
     @given(
         st.sets(st.sampled_from(["tag:fencer", "pool:k8s", "pool:k8s/lab", "tag:web"])),
@@ -226,9 +273,11 @@ class TestGroups:
     )
     def test_leaving_groups_never_admits_by_a_word_more(self, written, groups, via, mapped):
         admission = Admission(mapped, frozenset(), frozenset(written))
-        before = admission.admits(GUEST, via, frozenset(groups))
+        mapping = {UNBOUND.name: (GUEST.endpoint, GUEST.uuid)} if via is Via.MAP else {}
+        rules = Rules(mapping, {"lab": admission})
+        before = self.admitted(evidence(groups=frozenset(groups)), rules=rules)
         for left in groups:
-            after = admission.admits(GUEST, via, frozenset(groups - {left}))
+            after = self.admitted(evidence(groups=frozenset(groups - {left})), rules=rules)
             assert set(after) <= set(before)
         assert admission.nobody is not (mapped or bool(written))
 
@@ -258,7 +307,7 @@ def test_a_node_object_that_a_machine_left_behind_is_told_from_one_that_died(fac
 def test_nodes_that_report_the_same_uuid_are_rivals_unless_the_map_tells():
     twin = node(name="k8s-9", uid="n9", system_uuid=UUID.upper(), binding=None)
     assert Directory((GUEST,), (UNBOUND, twin), Rules()).rivals(UNBOUND) == ("k8s-9",)
-    mapped = Rules(nodes={"k8s-2": ("lab", "k8s-2")})
+    mapped = Rules(nodes={"k8s-2": ("lab", "k8s-2")}, by_name=NAMED)
     assert Directory((GUEST,), (UNBOUND, twin), mapped).rivals(UNBOUND) == ()
 
 
@@ -296,7 +345,7 @@ class TestTaken:
     def test_the_map_and_its_nodes_own_uuid_outweigh_what_another_was_bound_by(self):
         """A kubelet that lied before the other node was ever seen does not keep it from being fenced."""
         liar = node(name="k8s-3", uid="n3")
-        both = directory(UNBOUND, liar, rules=Rules(nodes={"k8s-2": ("lab", "k8s-2")}))
+        both = directory(UNBOUND, liar, rules=Rules(nodes={"k8s-2": ("lab", "k8s-2")}, by_name=NAMED))
         assert [item.guest for item in both.candidates(UNBOUND)] == [GUEST]
         assert both.rivals(UNBOUND) == ()
         assert both.candidates(liar) == ()
@@ -304,7 +353,7 @@ class TestTaken:
 
     def test_a_map_and_a_uuid_that_lead_to_one_guest_make_rivals(self):
         mapped, reporting = node(name="k8s-1", uid="n1", system_uuid="", binding=None), UNBOUND
-        both = directory(mapped, reporting, rules=Rules(nodes={"k8s-1": ("lab", "k8s-2")}))
+        both = directory(mapped, reporting, rules=Rules(nodes={"k8s-1": ("lab", "k8s-2")}, by_name=NAMED))
         assert both.rivals(mapped) == ("k8s-2",)
         assert both.rivals(reporting) == ("k8s-1",)
 
@@ -316,7 +365,7 @@ class TestTaken:
         assert directory(self.OWNER).taken_by(self.OWNER) == ""
         twin = replace(STRANGER, name=GUEST.name)
         mapped = node(name="k8s-1", uid="n1", system_uuid="", binding=None)
-        rules = Rules(nodes={"k8s-1": ("lab", "k8s-2")})
+        rules = Rules(nodes={"k8s-1": ("lab", "k8s-2")}, by_name=NAMED)
         both = directory(self.OWNER, mapped, guests=(twin, GUEST), rules=rules)
         assert both.taken_by(mapped) == "k8s-2"
 
@@ -353,7 +402,7 @@ class TestWhoseItIs:
         assert [item.guest for item in both.candidates(second)] == [OTHER]
 
     def test_a_guest_that_the_map_names_is_kept_for_its_node_while_that_is_not_there(self):
-        rules = Rules(nodes={"k8s-1": ("lab", "k8s-2")})
+        rules = Rules(nodes={"k8s-1": ("lab", "k8s-2")}, by_name=NAMED)
         assert directory(UNBOUND, rules=rules).candidates(UNBOUND) == ()
 
     def test_who_names_a_guest_is_told_though_it_is_not_theirs(self):
@@ -395,10 +444,39 @@ class TestWhoseItIs:
 
 def test_a_guest_that_is_named_like_anothers_number_is_not_that_one():
     number, named = replace(OTHER, id="101", name="db"), replace(OTHER, id="205", name="101")
-    rules = Rules(nodes={"k8s-2": ("home", "101")})
+    rules = Rules(nodes={"k8s-2": ("home", "101")}, by_name=NAMED)
     for guests in ((number, named), (named, number)):
         assert [item.guest for item in found(UNBOUND, guests, rules)] == [number]
-    assert [item.guest for item in found(UNBOUND, (named,), rules)] == [named]
+    assert found(UNBOUND, (named,), rules) == ()
+
+
+@pytest.mark.parametrize(
+    ("label", "by_name"),
+    [("101", frozenset()), ("101", NAMED), (OTHER.uuid, NAMED)],
+    ids=["number", "number where names count", "UUID"],
+)
+def test_what_the_map_names_is_no_guest_that_is_only_called_so(label, by_name):
+    """Once no VM has that number or UUID: neither for a node that no agent has seen, nor for a bound one."""
+    called = replace(OTHER, id="900", uuid=STRANGER.uuid, name=label)
+    rules = Rules(nodes={"k8s-2": ("home", label)}, by_name=by_name)
+    assert found(replace(UNBOUND, system_uuid=""), (called,), rules) == ()
+    assert found(node(system_uuid="", binding=Binding(called, (BOOT,))), (called,), rules) == ()
+
+
+def test_a_name_counts_only_at_an_endpoint_where_names_do():
+    rules = Rules(nodes={"k8s-2": ("home", "worker-a")}, by_name=frozenset())
+    called = replace(OTHER, id="900", name="worker-a")
+    assert found(UNBOUND, (called,), rules) == ()
+    assert [one.guest for one in found(UNBOUND, (called,), replace(rules, by_name=NAMED))] == [called]
+
+
+def test_two_vms_without_a_uuid_are_no_copies_of_each_other():
+    first, second = replace(GUEST, id="101", uuid=""), replace(GUEST, id="102", uuid="")
+    one, two = node(name="k8s-1", binding=Binding(first, (BOOT,))), node(name="k8s-2", binding=None)
+    rules = Rules(nodes={"k8s-1": ("lab", "101"), "k8s-2": ("lab", "102")})
+    directory = Directory((first, second), (one, two), rules)
+    assert [item.guest for item in directory.candidates(two)] == [second]
+    assert directory.taken_by(two) == ""
 
 
 @pytest.mark.parametrize("via", list(Via))

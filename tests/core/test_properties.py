@@ -25,6 +25,7 @@ from fencer.core.model import (
     GuestRef,
     Intent,
     Observation,
+    OrderedRun,
     Outcome,
     PodView,
     PowerState,
@@ -65,6 +66,7 @@ from tests.core.build import (
     TAINT,
     UUID,
     doubt,
+    evidence,
     fenced,
     healthy,
     in_state,
@@ -165,6 +167,7 @@ FACTS = {
     "evidence.moved_from": st.sampled_from(((), ("lab2",))),
     "evidence.proof": st.sampled_from((Proof.POWER, Proof.HA_RECOVERY, Proof.HOST_POWER)),
     "evidence.away": st.booleans(),
+    "evidence.powered_off": st.booleans(),
     "evidence.doubt": st.one_of(st.none(), doubts),
     "history.run": st.none(),
     "history.run.power_state": states,
@@ -201,6 +204,9 @@ FACTS = {
         reserved_by=st.sampled_from(("", "NodeHealthCheck workers")),
     ),
     "asked_s": st.sampled_from((None, 5.0, 90.0)),
+    "ordered_run": st.one_of(
+        st.none(), st.builds(OrderedRun, guests, st.sampled_from(("run-1", "run-2", None)), boots)
+    ),
     "pods": st.one_of(st.none(), st.lists(pods, max_size=2).map(tuple)),
     "attachments": st.sampled_from((None, (), (AttachmentView("a", "u", "k8s-2", "pv", attached=True),))),
     "close": st.booleans(),
@@ -213,6 +219,8 @@ SOUND = (
     *(in_state(state) for state in (PowerState.PAUSED, PowerState.SAVED, PowerState.RUNNING)),
     healthy(),
     healthy(asked_s=90.0, word=Word(stop_after_s=60.0)),
+    healthy(asked_s=90.0, word=Word(stop_after_s=60.0), ordered_run=OrderedRun(GUEST, "run-1", BOOT)),
+    in_state(PowerState.STOPPING, evidence=evidence(PowerState.STOPPING, powered_off=True)),
     fenced(),
     fenced(pods=()),
     fenced(pods=(), attachments=()),
@@ -304,6 +312,21 @@ def test_erasing_a_fact_never_adds_an_action(seen, policy):
         untold = {PowerState.UNKNOWN, PowerState.ABSENT}
         blind = less.evidence is None or less.evidence.power_state in untold or not less.candidates
         assert added <= ({UntaintNode} if blind else set())
+
+
+@settings(max_examples=examples(400))
+@given(observations, policies)
+def test_a_persons_order_ends_only_the_run_that_was_meant(seen, policy):
+    """S12; a fence stops what stands still or is old memory, in any run."""
+    first, node = seen.ordered_run, seen.node
+    ends = [one for one in decide(seen, policy).actions if isinstance(one, (StopGuest, ShutdownGuest))]
+    if first is None or not ends or node.fenced or seen.intent not in {Intent.SHUTDOWN, Intent.FENCE}:
+        return
+    if seen.intent is Intent.FENCE and seen.evidence.power_state is not PowerState.RUNNING:
+        return
+    assert node.boot_id == first.boot_id
+    assert {one.guest.key for one in ends} == {first.guest.key}
+    assert len({first.incarnation, seen.evidence.incarnation} - {None}) <= 1
 
 
 @settings(max_examples=examples(400))

@@ -17,6 +17,7 @@ from fencer.core.model import (
     Fleet,
     GuestHistory,
     Intent,
+    OrderedRun,
     PodView,
     PowerState,
     Reason,
@@ -105,6 +106,76 @@ def test_a_guest_that_hangs_is_stopped_only_where_that_was_said_and_only_then():
     )
     far = changed(hours, word=word, asked_s=60.0, close=False)
     assert told(far) == (Verdict.WAIT, Reason.CLOSER_LOOK, ())
+
+
+ORDERED = OrderedRun(GUEST, "run-1", BOOT)
+LAST_BOOT = {"ordered_run": replace(ORDERED, boot_id="before")}
+ENDED = {"ordered_run": replace(ORDERED, ended=True)}
+LAST_RUN = {"ordered_run": replace(ORDERED, incarnation="run-0")}
+ON_ANOTHER_HOST = {"ordered_run": replace(ORDERED, incarnation="run-0", guest=replace(GUEST, host="lab9"))}
+ELSEWHERE = {"ordered_run": replace(ORDERED, guest=replace(GUEST, endpoint="home"))}
+
+
+class TestOneRun:
+    """An order is for the run that was meant: what something starts since is not ended by it (S12)."""
+
+    HERE = evidence(PowerState.RUNNING, guest=replace(GUEST, host="lab1"))
+
+    @pytest.mark.parametrize("asked_s", [None, 9999.0])
+    @pytest.mark.parametrize("facts", [LAST_BOOT, LAST_RUN, ENDED], ids=["boot", "run", "read off since"])
+    @pytest.mark.parametrize("word", [Word(), Word(stop_after_s=60.0)], ids=["asked", "cut off"])
+    def test_another_boot_or_run_is_neither_asked_nor_cut_off(self, word, facts, asked_s):
+        seen = to_shut_down(word=word, asked_s=asked_s, **facts)
+        assert told(seen) == (Verdict.REFUSE, Reason.RESTARTED, ())
+        assert not again(seen)
+
+    @pytest.mark.parametrize("first", [ORDERED, replace(ORDERED, incarnation=None)], ids=["named", "unnamed"])
+    def test_the_run_that_was_asked_is_cut_off_in_time(self, first):
+        seen = to_shut_down(word=Word(stop_after_s=60.0), asked_s=60.0, ordered_run=first)
+        assert told(seen)[1:] == (Reason.SHUTDOWN_HANGS, (StopGuest(GUEST, "run-1"),))
+
+    @pytest.mark.parametrize("facts", [ON_ANOTHER_HOST, ELSEWHERE], ids=["host", "endpoint"])
+    def test_one_that_may_have_moved_is_waited_for_and_never_cut_off(self, facts):
+        """As long as its Node shows the boot that was asked."""
+        seen = to_shut_down(word=Word(stop_after_s=60.0), asked_s=60.0, evidence=self.HERE, **facts)
+        assert told(seen) == (Verdict.WAIT, Reason.SHUTTING_DOWN, ())
+        assert again(seen)
+        rebooted = replace(seen, ordered_run=replace(seen.ordered_run, boot_id="before"))
+        assert told(rebooted) == (Verdict.REFUSE, Reason.RESTARTED, ())
+
+    @pytest.mark.parametrize("facts", [LAST_BOOT, LAST_RUN, ON_ANOTHER_HOST, ELSEWHERE])
+    def test_nor_does_a_fence_by_hand_stop_it_again(self, facts):
+        silent = in_state(PowerState.RUNNING, intent=Intent.FENCE, word=Word(stop_guest=True))
+        assert told(changed(silent, ordered_run=ORDERED))[0] is Verdict.STOP_FIRST
+        seen = changed(silent, evidence=replace(silent.evidence, guest=self.HERE.guest), **facts)
+        assert told(seen) == (Verdict.REFUSE, Reason.RESTARTED, ())
+
+    def test_one_whose_run_has_no_name_now_is_still_the_one_that_was_asked(self):
+        seen = to_shut_down(
+            word=Word(stop_after_s=60.0),
+            asked_s=60.0,
+            evidence=evidence(PowerState.RUNNING, incarnation=None),
+            ordered_run=ORDERED,
+        )
+        assert told(seen)[1:] == (Reason.SHUTDOWN_HANGS, (StopGuest(GUEST, None),))
+
+    def test_another_vm_is_another_run_also_where_runs_have_no_names(self):
+        other = OrderedRun(replace(GUEST, id="copy"), None, BOOT)
+        seen = to_shut_down(word=Word(stop_after_s=60.0), asked_s=60.0, ordered_run=other)
+        assert told(seen) == (Verdict.REFUSE, Reason.RESTARTED, ())
+
+    def test_one_that_was_read_off_since_is_not_waited_for_wherever_it_runs(self):
+        ended = replace(ELSEWHERE["ordered_run"], ended=True)
+        seen = to_shut_down(asked_s=60.0, evidence=self.HERE, ordered_run=ended)
+        assert told(seen) == (Verdict.REFUSE, Reason.RESTARTED, ())
+
+    def test_one_that_was_not_asked_yet_is_asked_however_long_it_has_run(self):
+        history = GuestHistory(run(PowerState.RUNNING, since_s=NOW_S - 500, last_s=NOW_S - 1))
+        seen = to_shut_down(word=Word(stop_after_s=5.0), history=history)
+        assert told(seen)[:2] == (Verdict.ASK, Reason.SHUTDOWN_DUE)
+
+    def test_a_boot_that_has_ended_is_off_all_the_same(self):
+        assert told(shut_down(**LAST_BOOT))[0] is Verdict.OFF
 
 
 @pytest.mark.parametrize("asked_s", [None, 99.0])
@@ -288,6 +359,10 @@ def test_a_guest_that_was_saved_to_a_file_may_be_started_cold():
         (
             to_start(evidence=evidence(PowerState.UNKNOWN, doubt=doubt(Doubted.MIGRATED))),
             (Verdict.REFUSE, Reason.GUEST_LEFT, ()),
+        ),
+        (
+            to_start(evidence=evidence(PowerState.UNKNOWN, doubt=doubt(Doubted.HIBERNATED))),
+            (Verdict.REFUSE, Reason.GUEST_SAVED, ()),
         ),
         (to_start(node=node(taints=(TAINT,))), (Verdict.REFUSE, Reason.FOREIGN_TAINT, ())),
     ],

@@ -229,6 +229,10 @@ class TestByHand:
     def test_a_guest_is_named_by_its_endpoint_and_id_name_or_uuid(self, typed, named):
         assert is_named(replace(GUEST, endpoint="home", id="205"), typed) is named
 
+    @pytest.mark.parametrize("name", ["206", "0AD5D5A1-7b1e-4d39-9a5f-3f0d6f1c2ae2"])
+    def test_a_name_that_may_be_another_vms_id_or_uuid_names_none(self, name):
+        assert not is_named(replace(GUEST, name=name, id="205"), f"{GUEST.endpoint}/{name}")
+
     def test_a_guest_without_a_name_is_not_named_by_none(self):
         assert not is_named(replace(GUEST, name=""), "lab/")
 

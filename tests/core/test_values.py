@@ -97,11 +97,16 @@ class TestReadings:
         [
             (evidence(PowerState.UNKNOWN), False),
             (evidence(PowerState.UNKNOWN, filed=True), True),
+            (evidence(PowerState.UNKNOWN, hibernated=True), True),
+            (evidence(PowerState.PAUSED, hibernated=True), False),
             (evidence(PowerState.RUNNING, filed=True), False),
             (evidence(PowerState.RUNNING), False),
             (evidence(PowerState.SAVED), True),
         ],
-        ids=["unknown", "saved to a file", "restored from a file", "running", "saved"],
+        ids=[
+            *("unknown", "saved to a file", "hibernated", "hibernated, and stands still"),
+            *("restored from a file", "running", "saved"),
+        ],
     )
     def test_a_guest_is_at_rest_where_nothing_of_it_runs(self, reading, at_rest):
         assert reading.at_rest is at_rest
@@ -245,6 +250,24 @@ class TestAnnotations:
         found = annotations.read_mark(json.dumps(marked), SEAL)
         assert isinstance(found, Unreadable)
         assert "expected a number" in found.text
+
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            lambda data: {**data, "schema": 1},
+            lambda data: {**data, "schema": 3},
+            lambda data: {**data, "uuid": "another"},
+            lambda data: {**data, "uuid": 7},
+            lambda data: [data],
+        ],
+    )
+    def test_an_approval_counts_only_as_it_was_signed_for_this_very_node(self, spoil):
+        """A kubelet may write what it likes on its Node, also what stands on another one."""
+        text = annotations.write_approval(GUEST.uuid, "anna", "2026-11-30T12:00:00Z", SEAL)
+        assert annotations.read_approval(text, SEAL) == GUEST.uuid
+        assert annotations.read_approval(text, replace(SEAL, node_uid="another")) == ""
+        assert annotations.read_approval(json.dumps(spoil(json.loads(text))), SEAL) == ""
+        assert annotations.read_approval(None, SEAL) == ""
 
     def test_a_broken_claim_claims_nothing(self):
         assert annotations.read_claim(None, SEAL) == ""

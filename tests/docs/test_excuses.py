@@ -7,7 +7,8 @@ from tests.support.pages import DOCS, hold
 
 ROOT = Path(__file__).parents[2]
 JUDGES = (
-    *("fencer/simulation/boots.py", "fencer/simulation/truth.py", "tests/scenarios/aftermath.py"),
+    *("fencer/simulation/boots.py", "fencer/simulation/commanded.py", "fencer/simulation/truth.py"),
+    "tests/scenarios/aftermath.py",
     *("tests/scenarios/alarms.py", "tests/scenarios/excuses.py", "tests/scenarios/judge.py"),
 )
 """Where it is decided what is wrong with a world."""

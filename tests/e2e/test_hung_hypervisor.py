@@ -171,6 +171,8 @@ def running_crowd(lab: Lab) -> Iterator[tuple[GuestHost, dict[str, LabNode]]]:
             ending.callback(nodes[name].end)
             guest.start()
         wait_until(lambda: all(map(lab.is_ready, nodes)), "Ready nodes")
+        # A second try would find them: Kubernetes deletes pods of a Node that is gone only after a minute.
+        ending.callback(lab.client.delete, f"{PODS}?labelSelector=app%3Dcrowd", {"gracePeriodSeconds": 0})
         for name in nodes:
             spec = {"nodeName": name, "containers": [{"name": "main", "image": "none"}]}
             lab.client.post(PODS, {"metadata": {"name": name, "labels": {"app": "crowd"}}, "spec": spec})

@@ -47,7 +47,8 @@ def test_set_up_by_one_command_observed_and_armed_by_one_word(
     """As typed: init, again, a guest dies, one word changes, and the node is fenced."""
     path = tmp_path / "config.yaml"
     admins = str(lab.cluster.kubeconfig())
-    words = ("init", "--uri", lab.host.uri, "--kubeconfig", admins, "-c", str(path), "--yes")
+    approved = [word for name in sorted(lab.nodes) for word in ("--approve", f"{name}={name}")]
+    words = ("init", "--uri", lab.host.uri, "--kubeconfig", admins, "-c", str(path), "--yes", *approved)
     done = operator.run(*words)
     assert done.returncode == 0, done
     assert "0 failures" in done.stdout

@@ -54,13 +54,16 @@ from fencer.wording.reports import action_word
 from fencer.wording.verdicts import key_of
 from tests.frozen.samples import (
     ACTIONS,
+    APPROVED_OBSERVATION,
     BARE_OBSERVATION,
     CHECKS,
     DISTRUSTED_OBSERVATION,
     ENUMS,
     GUESTS,
+    HIBERNATED_OBSERVATION,
     NOTED_OBSERVATION,
     OBSERVATIONS,
+    ORDERED_OBSERVATION,
     POLICIES,
     RECORDED_OBSERVATION,
     REQUESTS,
@@ -204,6 +207,18 @@ NODES = (
     on_node(
         "fencer.dev/doubts, a boot that was seen nowhere",
         (replace(DOUBTS[3], kind=Doubted.UNSEEN),),
+        lambda node: node.doubts,
+        lambda given: patches.record_doubts(NODE, given, KEY),
+    ),
+    on_node(
+        "fencer.dev/approved",
+        GUEST.uuid,
+        lambda node: node.approved,
+        lambda given: patches.approve(NODE, given, "anna@box (by hand)", SINCE, KEY),
+    ),
+    on_node(
+        "fencer.dev/doubts, hibernated",
+        (replace(DOUBTS[3], kind=Doubted.HIBERNATED),),
         lambda node: node.doubts,
         lambda given: patches.record_doubts(NODE, given, KEY),
     ),
@@ -448,6 +463,9 @@ ROWS = (
     Case("observation, unread", UNREAD_OBSERVATION, write_seen, read_seen),
     Case("observation, recorded", RECORDED_OBSERVATION, write_seen, read_seen),
     Case("observation, distrusted", DISTRUSTED_OBSERVATION, write_seen, read_seen),
+    Case("observation, approved", APPROVED_OBSERVATION, write_seen, read_seen),
+    Case("observation, hibernated", HIBERNATED_OBSERVATION, write_seen, read_seen),
+    Case("observation, of an order", ORDERED_OBSERVATION, write_seen, read_seen),
     *(
         Case(f"policy {number}", policy, policy_text, policy_from)
         for number, policy in enumerate(POLICIES, start=1)

@@ -36,6 +36,7 @@ from fencer.core.model import (
     NodeView,
     Note,
     Observation,
+    OrderedRun,
     Outcome,
     PodView,
     PowerState,
@@ -865,6 +866,20 @@ DISTRUSTED_OBSERVATION = replace(
     ),
 )
 
+APPROVED_OBSERVATION = replace(
+    BARE_OBSERVATION,
+    node=replace(BARE_OBSERVATION.node, approved="approved-1"),
+    candidates=(replace(CANDIDATES[0], unapproved=("unapproved-1", "unapproved-2")),),
+)
+ORDERED_OBSERVATION = replace(
+    BARE_OBSERVATION,
+    evidence=replace(EVIDENCE[3], powered_off=True),
+    ordered_run=OrderedRun(
+        guest=GUESTS[0], incarnation="ordered_incarnation-1", boot_id="ordered_boot_id-1", ended=True
+    ),
+)
+"""With the run of a VM that a command has asked to shut down, and what is left of its process."""
+
 STATES = (
     Kept(nodes=(NODES[0], NODES[1], NODE_WITHOUT_LEASE), notes=NOTES, utc="utc-1"),
     Kept(),
@@ -949,13 +964,22 @@ SUMMARIES = (
     ),
 )
 
+HIBERNATED_OBSERVATION = replace(
+    BARE_OBSERVATION,
+    node=replace(BARE_OBSERVATION.node, has_swap=True),
+    evidence=replace(EVIDENCE[2], filed=False, hibernated=True),
+)
+
 # Every member of every enum, in the order of the frozen texts. A new member goes into a new entry:
 # "reasons, 0.2.0": (Reason.NEW,).
 ENUMS = {
+    "reasons, started again, and powered off": (Reason.RESTARTED, Reason.GUEST_POWERED_OFF),
     "reasons, notes first": (Reason.NOTES_FIRST,),
     "reasons, cordon unrecorded": (Reason.CORDON_UNRECORDED,),
+    "reasons, power unapproved": (Reason.POWER_UNAPPROVED,),
     "outcomes of checks, alarm": (Outcome.ALARM,),
     "doubts, a boot that was seen nowhere": (Doubted.UNSEEN,),
+    "doubts, hibernated": (Doubted.HIBERNATED,),
     "power states": (
         PowerState.RUNNING,
         PowerState.PAUSED,

@@ -80,7 +80,7 @@ def parsed(text: str) -> Any:
         return text
 
 
-FROZEN_SO_FAR = (78966, "bb1e721da1629215638aaf3cb12cafd5d4e6e900c77f50377e6c2d04ae8e820b")
+FROZEN_SO_FAR = (94869, "e3a434058e92b11e821ef0d9844f73a52d1a9b390c127196d6d3c5b4d767bd44")
 """How many bytes of the file nobody may change any more, and their SHA-256. Raise both when you append."""
 
 

@@ -202,12 +202,14 @@ NOTES = {
     annotations.BINDING: annotations.write_binding(Binding(GUEST, (BOOT,)), SEAL),
     annotations.MARK: annotations.write_mark(replace(MARK, pods=3, incarnation="a run"), SEAL),
     annotations.DOUBTS: annotations.write_doubts((doubt(),), SEAL),
+    annotations.APPROVED: annotations.write_approval(GUEST.uuid, "anna", "2026-11-20T10:00:00Z", SEAL),
     annotations.CORDON: annotations.write_cordon(Cordon("drain", BOOT, "2026-11-20T10:00:00Z")),
 }
 READ_NOTE = {
     annotations.BINDING: annotations.read_binding,
     annotations.MARK: annotations.read_mark,
     annotations.DOUBTS: annotations.read_doubts,
+    annotations.APPROVED: annotations.read_approval,
     annotations.CORDON: lambda text, _: annotations.read_cordon(text),
 }
 LOGIND = "[Login]\nInhibitDelayMaxSec=60\nHandlePowerKey=poweroff\n# a\n"

@@ -65,9 +65,19 @@ class Machine:
         self.before: dict[str, str] = {}
         self.orders: dict[str, str] = {}
         """What units are ordered before, and after."""
+        self.masked: list[str] = []
         self.write("proc/1/mountinfo", MOUNTS)
         self.write("proc/sys/kernel/random/boot_id", f"{BOOT}\n")
         self.write("proc/bus/input/devices", _BUTTON)
+
+    def may_hibernate(self) -> None:
+        """Give it swap in which its kernel looks for an image. Source: kernel, sleep-states.rst; proc(5)."""
+        self.write("sys/power/state", "freeze mem disk\n")
+        self.write("sys/power/disk", "[platform] shutdown reboot suspend test_resume\n")
+        self.write("sys/power/resume", "254:5\n")
+        self.write("proc/cmdline", "BOOT_IMAGE=/boot/vmlinuz root=/dev/vda1 ro quiet\n")
+        header = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
+        self.write("proc/swaps", f"{header}/dev/vda5          partition\t998396\t\t0\t\t-2\n")
 
     def write(self, name: str, text: str) -> Path:
         """Write a file under the root."""
@@ -119,6 +129,8 @@ class Machine:
         return Ran(1, error=f"unknown: {words}")
 
     def _show(self, words: list[str]) -> Ran:
+        if words[-1] == "--property=LoadState":
+            return Ran(0, f"LoadState={'masked' if words[0] in self.masked else 'loaded'}\n")
         if words[0] == "--property=Id,ActiveState,MainPID":
             return Ran(0, "\n".join(self._main(words[1:])))
         if words[0] == "--property=Id,ActiveState,Before":

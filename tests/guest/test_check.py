@@ -24,6 +24,7 @@ from fencer.guest.facts import (
     Setting,
     Unit,
 )
+from fencer.guest.hibernation import TARGETS
 from fencer.guest.judge import Level, judge
 from fencer.guest.listen import held
 from fencer.guest.system import Ran
@@ -332,6 +333,49 @@ def test_locks_that_could_not_be_heard_are_not_none(machine: Machine) -> None:
         f"whether the kubelet holds its lock is not known: {trouble}",
     )
     assert held(run) == f"locks on shutdown: not known ({trouble})"
+
+
+def test_a_machine_that_can_hibernate_is_told_how_it_cannot(machine: Machine) -> None:
+    machine.may_hibernate()
+    assert _told(machine, "hibernation") == [
+        ("warn", "it can hibernate: its hypervisor calls it off, and a start continues with its old memory")
+    ]
+    (change,) = [it.change for it in judge(_collected(machine)) if it.subject == "hibernation"]
+    assert change == "systemctl mask hibernate.target hybrid-sleep.target suspend-then-hibernate.target"
+    machine.masked = [*TARGETS[:2]]
+    assert _collected(machine).hibernates == TARGETS[2:]
+    machine.masked = [*TARGETS]
+    assert not _told(machine, "hibernation")
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("sys/power/state", "freeze mem\n"),
+        ("sys/power/disk", "[disabled]\n"),
+        ("sys/power/resume", "0:0\n"),
+        ("proc/cmdline", "root=/dev/vda1 resume=/dev/vda5 noresume\n"),
+        ("proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n"),
+        ("proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n/dev/zram0\tpartition\t1\t0\t100\n"),
+    ],
+)
+def test_one_that_cannot_is_told_nothing(machine: Machine, file: str, text: str) -> None:
+    machine.may_hibernate()
+    machine.write(file, text)
+    assert not _collected(machine).hibernates
+
+
+def test_where_its_kernel_finds_the_image_may_be_told_by_the_command_line_or_the_firmware(
+    machine: Machine,
+) -> None:
+    machine.may_hibernate()
+    machine.write("sys/power/resume", "0:0\n")
+    machine.write("proc/cmdline", "root=/dev/vda1 resume=/dev/vda5\n")
+    assert _collected(machine).hibernates
+    machine.write("proc/cmdline", "root=/dev/vda1\n")
+    assert not _collected(machine).hibernates
+    machine.folder(machine.root / "sys/firmware/efi")
+    assert _collected(machine).hibernates
 
 
 def test_a_debian_guest_with_k3s_as_it_told_itself(machine: Machine) -> None:

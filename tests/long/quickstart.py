@@ -54,6 +54,7 @@ _SOON_S = 60.0
 _ROOT, _ME = "root", "me"
 _NODE = {"or its file: ": "root@localhost", "(yes/no/[fingerprint])? ": "yes"}
 _SET_UP, _START = "Set this up? [Y/n]: ", "changes nothing. [Y/n]: "
+_POWER = {"and may fencer stop and start them? [y/N]: ": "y"}
 
 
 def quickstart(site: Site) -> str:
@@ -72,6 +73,7 @@ def _proxmox(site: Site) -> str:
         shell = stack.enter_context(_shell(site, system, _ROOT))
         answers = {
             **_NODE,
+            **_POWER,
             _SET_UP: "",
             _START: "",
         }
@@ -88,6 +90,7 @@ def _kvm(site: Site) -> str:
         shell = stack.enter_context(_shell(site, system, _ME))
         answers = {
             **_NODE,
+            **_POWER,
             _SET_UP: "",
             "the moment a guest ends? [Y/n]: ": "",
             _START: "",
@@ -105,7 +108,7 @@ def _vagrant(site: Site) -> str:
         )
         stack.enter_context(beating(api, guests))
         shell = stack.enter_context(_shell(site, system, _ME))
-        answers = {"inventory/sample/artifacts/admin.conf]: ": "", _SET_UP: ""}
+        answers = {"inventory/sample/artifacts/admin.conf]: ": "", _SET_UP: "", **_POWER}
         shown, told = _pasted(shell, quick_starts.VAGRANT, answers, "mode observe; hypervisors: box")
         _all_shown(shown, guests, "observe")
         shell.interrupt()

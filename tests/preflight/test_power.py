@@ -13,6 +13,7 @@ from fencer.preflight import endpoints
 from fencer.preflight.collect import collect
 from fencer.preflight.finding import Level
 from fencer.preflight.power import judge
+from fencer.simulation.assembly import Shape
 from tests.cli.lab import PATH, Lab
 from tests.preflight.lab import findings
 
@@ -28,6 +29,17 @@ def test_guests_that_fencer_would_want_to_stop_and_may_not_are_named():
     rows, _ = findings(Lab(power=False))
     assert rows["power"]["level"] == "warn"
     assert "k8s-2" in rows["power"]["note"]
+
+
+def test_vms_that_wait_for_an_approval_are_one_row_with_the_command():
+    """Not a second one that says that they may not be stopped."""
+    lab = Lab(shape=Shape(grouped=True, admitted=("k8s-1",)))
+    config, facts = lab.load(PATH), collect(PATH, lab.load(PATH), lab, Quiet())
+    free, waiting = judge(config, facts.nodes, {})
+    assert (free.about, free.level) == ("1 of 3 guests may be stopped", Level.OK)
+    assert (waiting.about, waiting.level) == ("2 VMs to approve", Level.WARN)
+    assert waiting.note.startswith("k8s-2, k8s-3: fencer may not stop the VM before a person approves it")
+    assert waiting.tries[0].startswith("`fencer approve` lists these VMs")
 
 
 def powered(admitted, told=None, groups=frozenset()):

@@ -6,7 +6,10 @@ import pytest
 
 from fencer.core.identity import Admission, Rules
 from fencer.core.model import Intent, Reason, Verdict, Word
+from fencer.runtime.outages import Outages
 from fencer.runtime.reconcile import Agent
+from fencer.runtime.watch import News
+from fencer.simulation.assembly import Shape
 from tests.runtime.stagehand import ARMED, POWER, Stagehand
 
 TAGGED = frozenset({"tag:fencer"})
@@ -31,11 +34,13 @@ class Grouped:
 
 @pytest.fixture
 def stage():
-    """A sound cluster whose guests are admitted by their tag, every binding proven."""
+    """A sound cluster whose VMs are admitted by their tag, and approved; every binding proven."""
     hand = Stagehand()
     hand.grouped = {name: Grouped(port) for name, port in hand.world.hypervisors.items()}
     admitted = Rules(admitted=dict.fromkeys(hand.grouped, Admission(groups=TAGGED)))
     hand.agent = Agent(replace(hand.world, hypervisors=hand.grouped), ARMED, admitted)
+    for node in hand.simulation.cluster.nodes().views:
+        hand.simulation.cluster.approve(node, node.system_uuid, "anna", "2026-11-30T12:00:00Z")
     hand.run(25)
     return hand
 
@@ -49,6 +54,38 @@ def test_a_paused_guest_with_the_tag_is_stopped_and_its_node_fenced(stage):
     stage.run(150)
     assert powered(stage) == ["stop"]
     assert stage.node().out_of_service is not None
+
+
+def test_an_agent_says_which_vms_wait_before_a_node_dies_and_when_none_does():
+    hand = Stagehand(shape=Shape(grouped=True, admitted=("k8s-1",)))
+    news = News(hand.world, Outages(hand.world, 5.0))
+    news.of_pass(hand.run(25))
+    [(text, is_warning)] = [one for one in hand.notes.said_ if "until a person approves" in one[0]]
+    assert "the VMs of k8s-2, k8s-3 until a person approves that: `fencer approve`" in text
+    assert is_warning
+    for node in hand.simulation.cluster.nodes().views:
+        hand.simulation.cluster.approve(node, node.system_uuid, "anna", "2026-11-30T12:00:00Z")
+    news.of_pass(hand.run(600))
+    assert ("no VM waits for an approval any more", False) in hand.notes.said_
+
+
+def withdraw(stage):
+    stage.simulation.cluster.approve(stage.node(), "", "anna", "2026-11-30T12:00:00Z")
+
+
+def test_a_vm_whose_approval_was_withdrawn_is_not_stopped(stage):
+    withdraw(stage)
+    stage.happen("pause")
+    done = stage.run(150)
+    assert powered(stage) == []
+    assert done.judged["k8s-2"].decision.reason is Reason.POWER_UNAPPROVED
+
+
+def test_a_vm_whose_approval_is_withdrawn_while_the_incident_is_claimed_is_not_stopped(stage):
+    stage.before["claim"] = lambda: withdraw(stage)
+    stage.happen("pause")
+    stage.run(150)
+    assert powered(stage) == []
 
 
 @pytest.mark.parametrize("when", ["swept", "read_alone"])

@@ -9,7 +9,7 @@ from fencer.core.history import LAGS_S
 from fencer.core.model import Doubted, Intent, PowerState, Reason, Word
 from fencer.core.policy import Policy
 from fencer.core.times import seconds_between
-from fencer.errors import ClusterError
+from fencer.errors import ClusterError, HypervisorUnreachable
 from fencer.runtime.counting import not_running
 from fencer.runtime.found import LOOK_AGAIN_S
 from fencer.simulation.faults import What
@@ -256,6 +256,32 @@ class TestPowerThatWasAskedFor:
         node.boot_id = "the next boot"
         stage.simulation.api.changed(node)
         assert far(stage).asked_s is None
+
+    def test_which_run_it_was_until_it_is_started_again(self, stage):
+        stage.agent.step(NAME, Intent.SHUTDOWN, Word())
+        boot_id, node = far(stage).node.boot_id, stage.simulation.api.nodes[NAME]
+        node.boot_id = "the next boot"
+        stage.simulation.api.changed(node)
+        assert far(stage).ordered_run.boot_id == boot_id
+        stage.simulation.world.power_off(stage.simulation.guest(NAME))
+        looks(stage, 60.0)
+        stage.agent.step(NAME, Intent.START, Word())
+        assert far(stage).ordered_run is None
+
+    def test_which_run_it_was_if_the_answer_was_lost(self, stage):
+        """The order may have been carried out."""
+
+        def lose():
+            raise HypervisorUnreachable("no answer")
+
+        stage.before["shutdown"] = lose
+        stage.agent.step(NAME, Intent.SHUTDOWN, Word())
+        assert far(stage).ordered_run.incarnation == "1"
+
+    def test_which_run_it_was_but_of_no_order_that_was_refused(self, stage):
+        stage.happen(What.POWER_DENIED, "")
+        stage.agent.step(NAME, Intent.SHUTDOWN, Word())
+        assert far(stage).ordered_run is None
 
     def test_that_it_may_have_been_killed_until_it_runs_again(self, stage):
         stage.happen(What.PAUSE)

@@ -180,6 +180,10 @@ FACTS = {
         lambda: asked(Intent.START),
         lambda seen: seen.asked_s == pytest.approx(3.0, abs=0.5),
     ),
+    "ordered_run": (
+        lambda: asked(Intent.SHUTDOWN),
+        lambda seen: seen.ordered_run.boot_id == seen.node.boot_id and seen.ordered_run.incarnation == "1",
+    ),
     "kept_volumes": (with_pods_that_stay, lambda seen: seen.kept_volumes and not seen.kept_unread),
     "kept_unread": (
         lambda: with_pods_that_stay("get persistentvolumeclaims"),
@@ -209,7 +213,7 @@ def test_a_node_that_another_one_has_left_no_guest_is_told_whose_it_is():
 REREAD = (
     *("evidence", "evidence_error", "last_state", "others", "claimed_by", "bound_reading", "history"),
     *("fleet", "now_s", "utc", "apart_s", "pods", "attachments", "kept_volumes", "kept_unread", "killed"),
-    *("stop_failed", "fenced_guest", "stopped_as", "asked_s", "looked_s", "close"),
+    *("stop_failed", "fenced_guest", "stopped_as", "asked_s", "ordered_run", "looked_s", "close"),
 )
 
 

@@ -138,6 +138,22 @@ class TestInAnOutage:
         assert [note.node for note in stage.state.kept.notes] == ["k8s-2"]
         assert kinds(stage.state.kept.notes[0].doubts) == [Doubted.FILED]
 
+    def test_so_does_a_hibernation_that_was_over_before_anything_was_read(self, stage):
+        """Its VM runs again, where it did; but its kernel may not have come up."""
+        stage.happen("api_down", "")
+        away(stage, 5)
+        stage.happen("hibernate")
+        stage.happen("restore")
+        away(stage, 10)
+        assert kinds(stage.state.kept.notes[0].doubts) == [Doubted.HIBERNATED]
+        stage.happen("crash")
+        forgets_the_file(stage)
+        stage.happen("api_up", "")
+        stage.run(120)
+        assert kinds(stage.node().doubts) == [Doubted.HIBERNATED]
+        assert stage.node().out_of_service is None
+        assert stage.reason() is Reason.GUEST_SAVED
+
     def test_the_disk_is_written_when_something_is_noted_and_not_in_every_pass(self, stage):
         before = stage.state.saves
         self.seen(stage)

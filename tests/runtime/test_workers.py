@@ -68,6 +68,79 @@ def test_an_answer_that_took_longer_than_patience_is_taken_up_by_the_next_call(a
     assert calls == [1]
 
 
+class Given(SystemClock):
+    """Sets an event per thread, by name, once the thread has submitted a call or joined a pending one."""
+
+    def __init__(self):
+        super().__init__()
+        self._by = {}
+
+    def by(self, name):
+        return self._by.setdefault(name, threading.Event())
+
+    def now_s(self):
+        self.by(threading.current_thread().name).set()
+        return super().now_s()
+
+
+def test_a_call_does_not_cancel_a_sweep_that_is_waited_for_after_that_of_another_endpoint(gate):
+    """It did: the agent ended with a traceback, while one libvirtd hung and another one's VMs were read."""
+    given, busy_began, slow_began = Given(), threading.Event(), threading.Event()
+    asker, swept = ThreadAsker(given, LONG_S), []
+
+    def busy():
+        busy_began.set()
+        given.by("beside").wait(LONG_S)
+
+    def slow():
+        slow_began.set()
+        return gate.wait(LONG_S)
+
+    def sweep():
+        with asker.turn():
+            swept.append(asker.ask_all({"slow": slow, "busy": lambda: "swept"}, LONG_S))
+
+    def beside():
+        with asker.turn():
+            asker.ask("busy", lambda: "beside", LONG_S)
+
+    threads = [threading.Thread(target=asker.ask, args=("busy", busy, LONG_S))]
+    threads += [threading.Thread(target=sweep), threading.Thread(target=beside, name="beside")]
+    for thread, began in zip(threads, (busy_began, slow_began, given.by("beside")), strict=True):
+        thread.start()
+        assert began.wait(LONG_S)
+    threads[-1].join(LONG_S)
+    gate.set()
+    threads[1].join(LONG_S)
+    assert swept == [{"slow": True, "busy": "swept"}]
+
+
+def test_a_thread_that_goes_on_late_does_not_remove_a_newer_sweep(gate):
+    given, first, calls = Given(), threading.Event(), []
+    asker = ThreadAsker(given, LONG_S)
+
+    def sweep():
+        calls.append(None)
+        return (first if len(calls) == 1 else gate).wait(LONG_S)
+
+    def twice():
+        with asker.turn():
+            asker.ask_all({"lab": sweep}, LONG_S)
+            threading.current_thread().name += " again"
+            asker.ask_all({"lab": sweep}, LONG_S)
+
+    threads = [threading.Thread(target=twice, name=name) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+        assert given.by(thread.name).wait(LONG_S)
+    first.set()
+    assert all(given.by(f"{name} again").wait(LONG_S) for name in ("one", "two"))
+    gate.set()
+    for thread in threads:
+        thread.join(LONG_S)
+    assert len(calls) == 2
+
+
 def test_who_asks_patiently_gets_no_answer_of_another_call_later(gate):
     asker = ThreadAsker(SystemClock(), patience_s=LONG_S)
     late = asker.ask_all({"lab": gate.wait}, SOON_S, patient=True)

@@ -28,7 +28,8 @@ from fencer.simulation.stage import Stage
 
 TOLD_WRONG = frozenset(
     {
-        *(What.SAVE, What.SAVE_TO_FILE, What.LIE_STOPPED, What.CLONE, What.MOVE_OUT, What.MOVE_OUT_LOCKED),
+        *(What.SAVE, What.SAVE_TO_FILE, What.HIBERNATE, What.MOVE_OUT, What.MOVE_OUT_LOCKED),
+        *(What.LIE_STOPPED, What.CLONE),
         *(What.LIE_UUID, What.FORGE_MARK, What.HOSTILE_NOTES, What.TAINT_BY_HAND, What.MISSING),
         *(What.TAINT_IF_OFF, What.REPLACE, What.DELETE_NODE, What.MOVE_COLD, What.COPY_DEFINITION),
     }
@@ -232,8 +233,10 @@ def starved(stage: Stage, excepted: Excepted = Excepted(), reported: Collection[
                 known = node.recorded or name not in reported
                 record = known and not _drained_by_hand(stage, node)
                 yield from _not_free(node, fenced=stage.truth.fenced(name), record=record)
-            # excuse: not bound: a node that several VMs of one disk fit, though only one of them runs
-            unbound = BINDING not in node.annotations and name not in claimed
+            # excuse: not bound: a node that several VMs of one disk fit, though only one of them runs, or
+            #   whose VM its endpoint does not list
+            missing = stage.simulation.hypervisors[guest.endpoint].trouble.missing
+            unbound = BINDING not in node.annotations and name not in claimed and guest.name not in missing
             if unbound and not stage.simulation.world.copies_of(guest):
                 yield f"{name} is heard, and never was bound"
     yield from _left_over(stage)
@@ -360,10 +363,12 @@ def _left_to_others(stage: Stage, name: str) -> bool:
 def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
     api, silent = stage.simulation.api, stage.simulation.world.silent_hosts
     # excuse: not fenced: a dead VM on a host that is silent, or at an endpoint that fencer does not know
-    if guest.host in silent or guest.endpoint not in stage.simulation.hypervisors:
+    unknown = guest.host in silent or guest.endpoint not in stage.simulation.hypervisors
+    if unknown or _is_left_to_people(stage, node, guest):
         return
     stops = any(policy.paused_guest is PausedGuest.STOP for policy in _minders(stage))
-    if guest.power is PowerState.PAUSED and stops and not _may_be_stopped(stage, guest):
+    stands = guest.power is PowerState.PAUSED or guest.process_left
+    if stands and stops and not _may_be_stopped(stage, guest):
         return  # it would have to be stopped, and may not be
     # excuse: not fenced: a VM that fell before any agent had seen it alive
     if BINDING not in node.annotations:
@@ -372,10 +377,11 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
     #   alive there
     if guest.name != node.name and guest.name not in stage.truth.boots.seen_alive:
         return
-    # excuse: not fenced: a paused VM of which another tool has started a copy elsewhere
+    # excuse: not fenced: a paused VM, or what is left of one, of which another tool has started a copy
+    #   elsewhere
     started = {What.STARTED_ABROAD, What.STARTED_ELSEWHERE}
     copied = {one.target for one in stage.scenario.script if one.what in started}
-    if guest.power is PowerState.PAUSED and node.name in copied:
+    if stands and node.name in copied:
         return
     # excuse: not fenced: a dead node whose taint a person has taken off
     if not node.out_of_service and _fence_was_taken_off(stage, node.name):
@@ -399,6 +405,14 @@ def _not_fenced(stage: Stage, node: ApiNode, guest: Guest) -> Iterator[str]:
         fenced = "" if node.out_of_service else "not fenced, "
         what = ", ".join([*map(str, left), *held])
         yield f"{node.name} is dead, {fenced}not cleared: {what}"
+
+
+def _is_left_to_people(stage: Stage, node: ApiNode, guest: Guest) -> bool:
+    """Whether a person has to end what is left of a VM."""
+    # excuse: not fenced: a VM that has powered itself off, and whose process is left, where `paused_guest` is
+    #   not `stop`, or while another Node claims its UUID
+    all_stop = all(policy.paused_guest is PausedGuest.STOP for policy in _minders(stage))
+    return guest.process_left and (not all_stop or node.name in _claimed(stage.scenario))
 
 
 def _fence_was_taken_off(stage: Stage, name: str) -> bool:
@@ -428,7 +442,7 @@ def _may_be_stopped(stage: Stage, guest: Guest) -> bool:
     # excuse: not fenced: a control-plane node that would have to be stopped, beside one whose disk several
     #   VMs have, as that one may not run
     up = sum(simulation.heard(one) and not simulation.world.copies_of(one) for one in others)
-    return simulation.admits(guest) and (guest.node not in members or up >= len(members) // 2 + 1)
+    return simulation.gives_power(guest) and (guest.node not in members or up >= len(members) // 2 + 1)
 
 
 def _braked(stage: Stage) -> bool:

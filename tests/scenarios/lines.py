@@ -92,7 +92,8 @@ def world_lines(scenario: Scenario) -> Iterator[str]:
         yield f"a health check {what} after {check.after_s:g} s, and waits {check.patience_s:g} s{then}"
     for restarts in scenario.restarts:
         ends, nodes = " or ".join(sorted(restarts.after)), ", ".join(restarts.nodes)
-        yield f"starts again by itself {restarts.delay_s:.1f} s after it is {ends}: {nodes}"
+        how = "in the same process" if restarts.in_place else "by itself"
+        yield f"starts again {how} {restarts.delay_s:.1f} s after it is {ends}: {nodes}"
     for server in scenario.clocks:
         set_s = server.set_at_s
         then = f"; {server.then_ahead_s:g} s from {clock(set_s).strip()}" if math.isfinite(set_s) else ""
@@ -110,6 +111,8 @@ def _configured_lines(shape: Shape) -> Iterator[str]:
         yield "power actions are admitted by a tag"
     if shape.mapped:
         yield f"the configuration names the VMs of: {', '.join(shape.mapped)}"
+    if shape.numbered:
+        yield "VMs have numbers, and the configuration names them by these"
     if shape.members:
         yield f"control plane: {', '.join(shape.members)}"
     if shape.bystanders:

@@ -28,6 +28,7 @@ ENDS: Mapping[What, frozenset[What]] = {
     What.NIC_ON: frozenset({What.NIC_OFF}),
     What.KUBELET_START: frozenset({What.KUBELET_STOP}),
     What.HOST_ON: frozenset({What.HOST_OFF}),
+    What.QMEVENTD_BACK: frozenset({What.QMEVENTD_DEAD}),
     What.HOST_JOINED: frozenset({What.HOST_CUT}),
     What.LINK_BACK: OF_LINKS - {What.LINK_BACK},
 }

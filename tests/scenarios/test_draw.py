@@ -24,6 +24,7 @@ from fencer.simulation.commands import about
 from fencer.simulation.faults import Cue, What
 from fencer.simulation.meddling import JOINS
 from fencer.simulation.requests import HealthCheck
+from fencer.simulation.restarts import SHUT_DOWN
 from fencer.simulation.scenario import Scenario, ServerClock, Watcher
 from fencer.simulation.workloads import StatefulSet
 from tests.scenarios.judge import world_of
@@ -42,7 +43,7 @@ LOOKING = {
     *("config", "setup", "replay", "journal", "version", "support-bundle"),
 }
 """Commands that act on no cluster and no VM: they look, or set fencer itself up."""
-ACTING = {"fence", "unfence", "trust", "pause", "resume", "drain", "shutdown", "start", "drill"}
+ACTING = {"fence", "unfence", "trust", "approve", "pause", "resume", "drain", "shutdown", "start", "drill"}
 WATCHING = {"watch"}
 """What each world's agents are."""
 
@@ -256,9 +257,27 @@ def typed_words(*words):
     return lambda world: any({*words} <= {*fault.words.split()} for fault in world.script)
 
 
+def stolen(world):
+    """Whether a machine reports the UUID of a VM of no node, which is paused then, in a world with tags."""
+    whats = {fault.what for fault in world.script if fault.target in world.shape.bystanders}
+    return world.shape.grouped and What.PAUSE in whats and bool(whats & {*JOINS})
+
+
 def shut_down_together(world):
     """Whether a person shuts several nodes down by one command."""
     return any(fault.words.startswith("shutdown") and len(about(fault.words)) > 1 for fault in world.script)
+
+
+def started_again(*, in_place):
+    """Return whether a person shuts a node down whose VM starts again at each power-off."""
+    return lambda world: any(
+        fault.words.startswith("shutdown")
+        and any(
+            fault.target in one.nodes and one.after == SHUT_DOWN and one.in_place is in_place
+            for one in world.restarts
+        )
+        for fault in world.script
+    )
 
 
 def quiet_for_an_hour(world):
@@ -270,7 +289,8 @@ def quiet_for_an_hour(world):
 def left_and_troubled(world):
     """Whether agents fall in a world in which one of them has to see memory leave."""
     whats = {fault.what for fault in world.script}
-    return bool(whats & {What.MOVE_OUT, What.SAVE_TO_FILE} and whats & {What.AGENT_FROZEN, What.LINK_CUT})
+    leaves = whats & {What.MOVE_OUT, What.SAVE_TO_FILE, What.HIBERNATE}
+    return bool(leaves and whats & {What.AGENT_FROZEN, What.LINK_CUT})
 
 
 HOLDING = (What.FENCING_PAUSED, What.NODE_PAUSED, What.NODE_EXCLUDED)
@@ -281,10 +301,18 @@ FURTHER: Mapping[str, Callable[[Scenario], bool]] = {
     "several holds": held_twice,
     "several hosts off": hosts_off_at_once,
     "a shutdown of several nodes": shut_down_together,
+    "a VM named like the number of a node's": lambda world: (
+        {*world.shape.bystanders} & {world.shape.number_of(name) for name in world.shape.mapped} - {""}
+    ),
+    "a shutdown of a VM that starts again": started_again(in_place=False),
+    "a shutdown of a VM that is reset instead": started_again(in_place=True),
     "fence --guest": typed_words("fence", "--guest"),
     "a joiner with the UUID of a VM of no node": lambda world: any(
         fault.what in JOINS and fault.target in world.shape.bystanders for fault in world.script
     ),
+    "power by tag over some VMs": lambda world: world.shape.grouped and world.shape.admitted is not None,
+    "a joiner with the UUID of a VM that only a tag admits, which is paused then": stolen,
+    "an approval": typed_words("approve"),
     "pods without a grace period": lambda world: any(
         isinstance(one, StatefulSet) and not one.grace_s for one in world.workloads()
     ),

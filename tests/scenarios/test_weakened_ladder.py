@@ -76,6 +76,7 @@ WEAKENED = {
     ),
     "without doubts: a witness that was wrong is believed again": (NO_DOUBTS, SCENARIOS["two-agents"]),
     "without doubts: what was saved is death": (NO_DOUBTS, SCENARIOS["saved-to-file"]),
+    "without doubts: what hibernated is death": (NO_DOUBTS, SCENARIOS["hibernated"]),
     "without doubts: what left the cluster is death": (NO_DOUBTS, SCENARIOS["remote-migration"]),
 }
 

@@ -15,7 +15,7 @@ OF_WORLD = ("kubelets", "kubelets_of", "controllers", "health_check", "clocks", 
 """Properties of a world that count."""
 OF_SHAPE = ("watched", "answer_s", "api_s", "tells_cold", "unrecorded", "admitted", "bystanders")
 """The same of its shape."""
-OF_CONFIGURATION = ("grouped", "mapped", "members")
+OF_CONFIGURATION = ("grouped", "mapped", "numbered", "members")
 """The same of its configuration, and of its control plane."""
 OF_WATCHERS = ("knows", "from_s", "calls", "observes")
 """The same of its agents, of all at once."""

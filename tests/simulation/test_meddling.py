@@ -14,7 +14,7 @@ from fencer.simulation.assembly import Shape, Simulation
 from fencer.simulation.commands import Typed
 from fencer.simulation.faults import NO_UUIDS, Fault, What, apply
 from fencer.simulation.meddling import JOINS, ways_elsewhere
-from fencer.simulation.restarts import CRASHED, ENDED, WITH_ITS_HOST, Restarter, Restarts
+from fencer.simulation.restarts import CRASHED, ENDED, SHUT_DOWN, WITH_ITS_HOST, Restarter, Restarts
 from fencer.simulation.scenario import ARMED, mixed
 from fencer.simulation.truth import Breach
 from fencer.simulation.workloads import StatefulSet
@@ -31,9 +31,10 @@ def test_each_of_its_faults_is_drawn():
     asked += (*JOINS, What.JOIN_UNDER_NAME, What.POD_BY_HAND, What.FORCE_DELETE_BLINDLY)
     asked += (What.ATTACH_BY_HAND, What.DETACH_BY_HAND, What.TAINT_IF_OFF, What.UNTAINT_BY_HAND)
     asked += (What.OTHER_TAINT, What.OTHER_TAINT_OFF)
+    asked += (What.QMEVENTD_DEAD, What.QMEVENTD_BACK, What.END_AMID_BACKUP)
     assert min(drawn[what] for what in asked) > 3
     after = {restarts.after for world in WORLDS for restarts in world.restarts}
-    assert after == {WITH_ITS_HOST, CRASHED, ENDED}
+    assert after == {WITH_ITS_HOST, CRASHED, ENDED, SHUT_DOWN}
 
 
 @pytest.mark.parametrize("endpoint", ["lab", "lab-b"])
@@ -108,9 +109,10 @@ def test_a_copy_at_an_endpoint_that_the_agent_knows_always_counts():
         world.taint()
 
 
-def test_memory_in_a_file_is_outdated_once_its_disk_was_booted_elsewhere():
+@pytest.mark.parametrize("what", [What.SAVE_TO_FILE, What.HIBERNATE])
+def test_memory_in_a_file_is_outdated_once_its_disk_was_booted_elsewhere(what):
     world = Witnessed(Shape(further=("lab-b",)))
-    world.happen(What.SAVE_TO_FILE)
+    world.happen(what)
     assert not world.truth.gone("k8s-2")
     world.happen(What.STARTED_ELSEWHERE, pass_s=40.0)
     world.happen(What.CRASH, "k8s-2@lab-b")
@@ -159,7 +161,7 @@ def test_a_node_that_joined_counts_for_the_brake():
 
 def test_an_agent_is_back_before_a_hypervisor_forgets_what_it_did_not_see():
     """Otherwise nobody could know."""
-    forgets = {What.SAVE_TO_FILE, What.MOVE_OUT, What.MOVE_OUT_LOCKED}
+    forgets = {What.SAVE_TO_FILE, What.HIBERNATE, What.MOVE_OUT, What.MOVE_OUT_LOCKED}
     covered = 0
     for world in WORLDS:
         left = next((one.at_s for one in world.script if one.what in forgets), None)

@@ -5,8 +5,16 @@ import pytest
 from fencer.core.model import PowerState
 from fencer.errors import GuestNotFound
 from fencer.simulation.assembly import Shape, Simulation
-from fencer.simulation.datacenter import REBOOT_S, DoubleWriter
-from fencer.simulation.passages import ARRIVAL_S, BACKUP_LASTS_S, COPY_S, ROLLBACK_S, SWITCH_S, migrate
+from fencer.simulation.datacenter import REBOOT_S, SHUTDOWN_S, DoubleWriter
+from fencer.simulation.passages import (
+    ARRIVAL_S,
+    BACKUP_GOES_ON_S,
+    BACKUP_LASTS_S,
+    COPY_S,
+    ROLLBACK_S,
+    SWITCH_S,
+    migrate,
+)
 from fencer.simulation.workloads import StatefulSet
 from tests.simulation.worlds import What, happen, warm
 
@@ -80,6 +88,41 @@ def test_a_backup_of_a_guest_that_is_off_starts_a_process_that_never_runs(simula
     assert (guest.power, guest.running()) == (PowerState.STOPPED, False)
     simulation.clock.advance(BACKUP_LASTS_S)
     assert said(simulation) == (PowerState.STOPPED, True)
+
+
+def test_a_vm_that_powers_itself_off_leaves_its_process_where_qmeventd_is_dead(simulation):
+    guest = simulation.guest("k8s-2")
+    happen(simulation, What.QMEVENTD_DEAD, "lab2")
+    happen(simulation, What.SHUTDOWN, "k8s-2")
+    simulation.clock.advance(SHUTDOWN_S)
+    seen = simulation.hypervisor.read(guest.ref)
+    assert (seen.power_state, seen.settled, seen.powered_off) == (PowerState.STOPPING, True, True)
+    assert (guest.power, guest.process_left) == (PowerState.STOPPED, True)
+    assert seen.stuck == "`qm stop k8s-2` on lab2"
+    happen(simulation, What.QMEVENTD_BACK, "lab2")
+    assert not simulation.world.start(guest)
+    assert simulation.hypervisor.read(guest.ref).powered_off
+    simulation.world.power_off(guest)
+    assert said(simulation) == (PowerState.STOPPED, True)
+
+
+def test_with_its_host_its_process_ends(simulation):
+    happen(simulation, What.QMEVENTD_DEAD, "lab2")
+    simulation.world.power_itself_off(simulation.guest("k8s-2"))
+    simulation.world.kill_host("lab2")
+    assert not simulation.guest("k8s-2").process_left
+
+
+@pytest.mark.parametrize("dead", [False, True])
+def test_a_backup_keeps_the_process_of_a_vm_that_ends_amid_it(simulation, dead):
+    guest = simulation.guest("k8s-2")
+    if dead:
+        happen(simulation, What.QMEVENTD_DEAD, "lab2")
+    happen(simulation, What.END_AMID_BACKUP, "k8s-2")
+    assert said(simulation) == (PowerState.STOPPING, False)
+    assert not simulation.hypervisor.read(guest.ref).powered_off
+    simulation.clock.advance(BACKUP_GOES_ON_S)
+    assert guest.process_left is dead
 
 
 def test_whoever_has_read_it_off_before_goes_on_to_until_it_is_started(simulation):

@@ -46,7 +46,7 @@ def test_every_promised_scenario_is_there():
         "quorum-lost",
         "backup-of-a-dead-guest",
         *("vm-restarts-mid-fence", "vm-resumes-after-fence", "ram-snapshot-restored", "node-replaced"),
-        *("forgotten-migration", "saved-to-file", "remote-migration", "trust-stall"),
+        *("forgotten-migration", "saved-to-file", "hibernated", "remote-migration", "trust-stall"),
         *("fence-ready-node", "lying-kubelet", "forged-mark"),
         *("frozen-agent", "two-agents", "failover", "false-contradiction", "disk-hangs"),
         *("clocks-apart", "ordinary-boot", "volumes-only", "pinned-pod"),

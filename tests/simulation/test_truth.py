@@ -85,6 +85,7 @@ def test_no_agent_fences_a_kubelet_that_was_alive_lately(silent_s, wrong):
         (What.PAUSE, False),
         (What.SAVE, False),
         (What.SAVE_TO_FILE, False),
+        (What.HIBERNATE, False),
         (What.NIC_OFF, False),
         (What.KUBELET_STOP, False),
         (What.PANIC, False),
@@ -358,6 +359,51 @@ def test_a_pause_is_stopped_once_it_has_lasted_and_not_before():
         world.truth.cut_off(guest)
     world.simulation.clock.advance(2.0)
     world.truth.cut_off(guest)
+
+
+def left_process(policy=AT_ONCE, what=What.SHUTDOWN):
+    """Return a world in which a VM has powered itself off, and its host leaves its process."""
+    world = Witnessed(policy=policy)
+    world.happen(What.QMEVENTD_DEAD, "lab1")
+    world.happen(what, pass_s=8.5)
+    return world
+
+
+def test_a_process_that_is_left_is_stopped_once_that_has_lasted_and_is_no_end():
+    world = left_process()
+    guest = world.simulation.guest("k8s-2")
+    with pytest.raises(Breach, match="which was off with its process left for 0 s only"):
+        world.truth.cut_off(guest)
+    world.simulation.clock.advance(60.0)
+    with pytest.raises(Breach, match="tainted, and the process of k8s-2 is left"):
+        world.taint()
+    world.hypervisors["lab"].stop(guest.ref, None, IN_TIME)
+    assert guest.passage is None
+
+
+def test_nor_is_it_stopped_where_the_operator_does_not_want_that_or_a_backup_keeps_it():
+    refusing = left_process(replace(AT_ONCE, paused_guest=PausedGuest.REFUSE))
+    with pytest.raises(Breach, match="off with its process left, and nobody asked for that"):
+        refusing.truth.cut_off(refusing.simulation.guest("k8s-2"))
+    kept = left_process(what=What.END_AMID_BACKUP)
+    kept.simulation.clock.advance(90.0)
+    with pytest.raises(Breach, match="its process is stopped, which a backup keeps"):
+        kept.truth.cut_off(kept.simulation.guest("k8s-2"))
+
+
+def test_a_command_ends_one_boot_of_a_vm_unless_no_one_can_see_the_next():
+    world, typed = Witnessed(), Typed("shutdown k8s-2 --stop-after 5", 0.0)
+    guest, node = world.simulation.guest("k8s-2"), world.simulation.api.nodes["k8s-2"]
+    with world.truth.commanded.doing(typed):
+        world.truth.commanded.asks_off(guest)
+        guest.boot_id = "the next boot"
+        world.truth.commanded.asks_off(guest)
+        node.boot_id = guest.boot_id
+        with pytest.raises(Breach, match="a second boot of its VM is asked to shut down by one command"):
+            world.truth.commanded.asks_off(guest)
+        world.simulation.clock.advance(10.0)
+        with pytest.raises(Breach, match="a second boot of its VM is cut off by one command"):
+            world.truth.commanded.cuts(guest)
 
 
 STOPS = replace(AT_ONCE, unresponsive_guest=UnresponsiveGuest.STOP)

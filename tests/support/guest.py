@@ -35,7 +35,7 @@ class Guest:
         name: The domain's name.
         uuid: Its UUID, in lower case: what a node on it would have as systemUUID.
         serial_log: What it has said on its serial line: `B` booted, `.` beat (0.27 s), `P` saw the power
-            button, `O` powers itself off, `H` hangs. Kept over restarts.
+            button, `O` powers itself off, `H` hangs, `Z` hibernates. Kept over restarts.
     """
 
     def __init__(self, host: "GuestHost", name: str, uuid: str) -> None:
@@ -160,6 +160,10 @@ class Guest:
         """Have the guest power itself off, as `poweroff` inside would."""
         self._tell(b"o")
 
+    def hibernate_inside(self) -> None:
+        """Have the guest power itself off by S4, as Linux does once its memory is in its swap."""
+        self._tell(b"z")
+
     def reset_inside(self) -> None:
         """Have the guest reboot itself, as `reboot` inside would: the same QEMU runs on."""
         self._tell(b"r")
@@ -197,6 +201,11 @@ class Guest:
         except (FileNotFoundError, ValueError):
             return None
         return pid if alive(pid) else None
+
+    def is_off(self) -> bool:
+        """Whether libvirt calls it shut off."""
+        power = self.power()
+        return power is not None and power.state == _SHUTOFF
 
     def power(self) -> Power | None:
         """Ask libvirt how it is; None: libvirt does not know it."""

@@ -27,7 +27,7 @@ from fencer.errors import (
 )
 from fencer.hypervisors.libvirt.connection import Connector
 from fencer.hypervisors.libvirt.errors import INVALID_ARGUMENT, NO_IMAGE, OLD_IMAGE
-from fencer.hypervisors.libvirt.events import MOVED_WORDS, Left
+from fencer.hypervisors.libvirt.events import HIBERNATED_WORDS, MOVED_WORDS, Left
 from fencer.hypervisors.libvirt.link import Link, LinkKeeper
 from fencer.hypervisors.libvirt.parse import SAVED, Saved, read_power
 from fencer.hypervisors.libvirt.settings import LibvirtSettings
@@ -38,6 +38,7 @@ _NO_NUMBER = -1  # in no table: reads UNKNOWN
 _PRETENCE = (
     "libvirt's test driver only pretends: there is no machine behind its guests, and its off proves nothing"
 )
+_NO_DOMAIN = "no such domain (error 42)"
 _OF_SESSION = (
     "A session daemon needs `loginctl enable-linger USER`{there}, or it loses sight of its guests at a "
     "logout, and reports them off while they still run; better use {system}"
@@ -330,19 +331,25 @@ class _Look:
             witness=self.witness,
             away=reading.away,
             filed=reading.saved is Saved.FILE,
+            hibernated=reading.saved is Saved.DISK,
         )
 
     def absent(self, guest: GuestRef) -> Evidence | None:
         """Turn "no such domain" into evidence, if the chronicle knows more; None otherwise.
 
-        It may know the guest's end, or that the guest went elsewhere before.
+        It may know the guest's end, that the guest went elsewhere before, or that it hibernated.
         """
         uuid, chronicle = guest.uuid.lower(), self.link.chronicle
-        end, away = chronicle.end_of(uuid), chronicle.left(uuid) is Left.MOVED
+        end, left = chronicle.end_of(uuid), chronicle.left(uuid)
+        if left is Left.HIBERNATED:
+            raw = f"{_NO_DOMAIN}{HIBERNATED_WORDS}"
+            unknown = Evidence.unknown(guest, raw, "domain lookup", self.began_s)
+            return replace(unknown, hibernated=True, witness=self.witness)
+        away = left is Left.MOVED
         if end is None and not away:
             return None
         before = f"; before that it was {end}" if end else MOVED_WORDS
-        raw = f"no such domain (error 42){before}"
+        raw = f"{_NO_DOMAIN}{before}"
         incarnation = chronicle.incarnation(uuid, _OFF, self.moment)
         absent = Evidence.absent(guest, raw, "domain lookup", self.began_s, incarnation)
         recorded = end is not None

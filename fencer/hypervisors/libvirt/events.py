@@ -25,6 +25,8 @@ _HANDED_OVER = {
     (_SUSPENDED, 8),
 }  # migrated, post-copy, its failure
 _MIGRATED, _SAVED = 3, 4
+HIBERNATED = (7, 1)
+"""The lifecycle event of a guest that hibernates, in whatever state libvirt had it (PMSUSPENDED, DISK)."""
 _ENDS = {0: "shut down", 1: "destroyed", 2: "crashed", 5: "failed"}
 """Details of STOPPED after which no memory is left: not migrated (3), saved (4), from snapshot (6)."""
 
@@ -36,6 +38,10 @@ _OLD_IMAGE_WORDS = (
     ", in a file of `virsh save FILE`, which `virsh restore FILE` goes on from; an old managed save image "
     "lies there, too, or was written over since, and `virsh start` would go on from that"
 )
+HIBERNATED_WORDS = ", after it hibernated"
+_WOKEN_WORDS = f"{HIBERNATED_WORDS}: an image of its memory may still be inside its own disk"
+_WOKEN_READINGS = 3
+"""So many readings of the run after a hibernation carry that it hibernated: one of them may get lost (D2)."""
 _FILE_TOO_WORDS = "; its memory is in a file, too, which `virsh restore FILE` goes on from"
 _LOST_WORDS = (
     ", last read alive by this agent, which heard of no end: a session daemon whose XDG_RUNTIME_DIR went "
@@ -48,6 +54,8 @@ class Left(Enum):
 
     MOVED = 1
     SAVED = 2
+    HIBERNATED = 3
+    """Its memory is inside its own disk."""
 
 
 class _Midway(Enum):
@@ -61,9 +69,12 @@ class _Midway(Enum):
 class _Record:
     """One guest: numbers of its last start and stop, how it ended, and the run that began with old memory.
 
-    `left` stands until the guest is seen to run here, as a process that only waits to be let go is no sign
+    `woken_id` is the run that followed a hibernation: libvirt calls it booted, whatever memory it has, and
+    its kernel may not have come up yet; `woken_readings` are its running ones so far. `left`
+    stands until the guest is seen to run here, as a process that only waits to be let go is no sign
     that the memory is back: an arrival or a restore may fail yet. It ends, too, where a restore has used the
-    managed save image up, which libvirt removes once it is done. `image_after` is the start after which it
+    managed save image up, which libvirt removes once it is done. HIBERNATED stands until enough readings have
+    carried it: from then on the note on the Node does (D3). `image_after` is the start after which it
     was seen off with a managed save image that may be of its last run. `has_old_image` says that one is none
     of the present or last run: it lay there beside it.
     """
@@ -74,7 +85,9 @@ class _Record:
     restored_id: int | None = None
     left: Left | None = None
     midway: _Midway | None = None
-    midway_since: int = 0
+    left_since: int = 0
+    woken_id: int | None = None
+    woken_readings: int = 0
     image_after: int | None = None
     has_image: bool = False
     has_old_image: bool = False
@@ -123,7 +136,10 @@ class Chronicle:
                     self._alive.discard(uuid)
             elif (event, detail) in _HANDED_OVER:
                 self._turns_count += 1
-                record.midway, record.midway_since = _Midway.MIGRATION, self._turns_count
+                record.midway, record.left_since = _Midway.MIGRATION, self._turns_count
+            elif (event, detail) == HIBERNATED:
+                self._turns_count += 1
+                record.left, record.left_since, record.end = Left.HIBERNATED, self._turns_count, None
 
     def _heard_start(self, record: _Record, domain_id: int, event: int, detail: int) -> None:
         if record.image_after != record.last_start or not record.has_image:
@@ -133,12 +149,15 @@ class Chronicle:
         if (event, detail) in _OLD_MEMORY:
             record.restored_id = domain_id
         if event == _RESUMED:
-            record.left = record.midway = None
+            record.left = Left.HIBERNATED if record.left is Left.HIBERNATED else None
+            record.midway = None
             return
+        if record.left is Left.HIBERNATED:
+            record.woken_id, record.woken_readings = domain_id, 0
         if (event, detail) == _RESTORED:  # from an image, which is used up then, or from a file, which is not
             record.left = record.left or Left.SAVED
         record.midway = {_ARRIVES: _Midway.MIGRATION, _RESTORED: _Midway.RESTORE}.get((event, detail))
-        record.midway_since = self._turns_count
+        record.left_since = self._turns_count
         # Whether this start used the image up, only a reading of the run will tell.
         record.has_old_image = record.has_old_image or record.has_image
 
@@ -146,7 +165,7 @@ class Chronicle:
         record.last_stop = self._turns_count
         if detail == _MIGRATED or record.midway is _Midway.MIGRATION:
             record.left = Left.MOVED
-        elif detail == _SAVED:
+        elif detail == _SAVED and record.left is not Left.HIBERNATED:
             record.left = Left.SAVED
         record.midway = None
         record.end = None if record.left else _ENDS.get(detail)
@@ -161,10 +180,11 @@ class Chronicle:
             moment: When the call began. A guest started or stopped since then may have been read before that.
 
         Returns:
-            The same; but UNKNOWN for a guest that is off and whose memory went elsewhere before; STOPPED for
-            one that is still called saved after its managed save image, which was seen since it stopped, is
-            gone (libvirt forgets that word only when it restarts); and PAUSED for one that was restored and
-            not let go yet, which libvirt calls by the reason of a migration.
+            The same; but UNKNOWN for a guest that is off, and hibernated or its memory went elsewhere before;
+            STOPPED for one that is still called saved after its managed save image, which was seen since it
+            stopped, is gone (libvirt forgets that word only when it restarts); and PAUSED for one that was
+            restored and not let go yet, which libvirt calls by the reason of a migration. The first readings
+            of a run after a hibernation carry that its memory may still be inside its disk.
         """
         with self._lock:
             record = self._records.setdefault(uuid, _Record())
@@ -172,7 +192,7 @@ class Chronicle:
             if reading.off:
                 reading = _off(record, reading, moment)
             elif record.last_stop <= moment:
-                reading = _on(record, reading, moment)
+                reading = _on(record, reading, domain_id, moment)
             if self._alive is not None:
                 reading = _not_lost(self._alive, uuid, reading, is_late=record.last_stop > moment)
             if reading.power_state is not PowerState.STOPPED:
@@ -182,6 +202,8 @@ class Chronicle:
                 record.end = record.end or "read as shut off"
             if reading.cold_start is False:
                 record.restored_id = domain_id
+            if record.woken_id == domain_id:
+                reading = replace(reading, cold_start=None)
         return reading
 
     def incarnation(self, uuid: str, domain_id: int, moment: int) -> str:
@@ -239,19 +261,31 @@ def _note_image(record: _Record, reading: PowerReading) -> None:
         record.has_old_image = True
 
 
-def _on(record: _Record, reading: PowerReading, moment: int) -> PowerReading:
+def _on(record: _Record, reading: PowerReading, domain_id: int, moment: int) -> PowerReading:
     """Judge a guest that has a process."""
     if reading.handed_over and record.midway is _Midway.RESTORE:
-        return _beside_a_file(record, _restored(record, reading))
+        return _beside_its_memory(record, _restored(record, reading))
     if reading.power_state is not PowerState.STOPPING:
         record.image_after = None
     if reading.handed_over and record.last_start <= moment:
         record.midway = _Midway.MIGRATION
     # A guest that was paused when it left arrives without ever being resumed.
     arrived = reading.power_state is PowerState.PAUSED and record.midway is _Midway.MIGRATION
-    if (reading.power_state is PowerState.RUNNING or arrived) and record.midway_since <= moment:
-        record.left = record.midway = None
-    return _beside_a_file(record, reading)
+    if (reading.power_state is PowerState.RUNNING or arrived) and record.left_since <= moment:
+        record.midway = None
+        if record.left is not Left.HIBERNATED:
+            record.left = None
+        elif record.woken_id == domain_id and not arrived:
+            return _woken(record, reading)
+    return _beside_its_memory(record, reading)
+
+
+def _woken(record: _Record, reading: PowerReading) -> PowerReading:
+    """Judge one that runs since it hibernated, and forget that once enough readings have carried it."""
+    woken = _beside_its_memory(record, reading)
+    record.woken_readings += 1
+    record.left = None if record.woken_readings >= _WOKEN_READINGS else Left.HIBERNATED
+    return woken
 
 
 def _restored(record: _Record, reading: PowerReading) -> PowerReading:
@@ -267,9 +301,16 @@ def _restored(record: _Record, reading: PowerReading) -> PowerReading:
     )
 
 
-def _beside_a_file(record: _Record, reading: PowerReading) -> PowerReading:
-    """Judge one that was saved and did not run since: where no image has its memory, a file has, still."""
-    if reading.power_state is not PowerState.PAUSED or record.left is not Left.SAVED or reading.image:
+def _beside_its_memory(record: _Record, reading: PowerReading) -> PowerReading:
+    """Judge one that was saved, or hibernated, and may not have run since: its memory is on disk, too.
+
+    A run that followed a hibernation may not have continued from it yet, so no one knows how it began.
+    """
+    paused = reading.power_state is PowerState.PAUSED
+    if record.left is Left.HIBERNATED and (paused or reading.power_state is PowerState.RUNNING):
+        words = f"{HIBERNATED_WORDS}{Saved.DISK.value}" if paused else _WOKEN_WORDS
+        return replace(reading, saved=Saved.DISK, cold_start=None, raw=f"{reading.raw}{words}")
+    if not paused or record.left is not Left.SAVED or reading.image:
         return reading
     return replace(reading, saved=Saved.FILE, raw=f"{reading.raw}{_FILE_TOO_WORDS}")
 
@@ -283,9 +324,8 @@ def _off(record: _Record, reading: PowerReading, moment: int) -> PowerReading:
     left = Left.MOVED if reading.away else record.left or (Left.SAVED if reading.was_saved else None)
     if record.last_start <= moment:
         record.left = left
-    if left is Left.MOVED:
-        words = reading.raw if reading.away else f"{reading.numbers}{MOVED_WORDS}"
-        return replace(_unknown(reading, words), saved=None, away=True)
+    if left in {Left.MOVED, Left.HIBERNATED}:
+        return _gone_on(reading, hibernated=left is Left.HIBERNATED)
     if reading.saved is Saved.MANAGED:
         if left is Left.SAVED and record.has_old_image:
             return replace(_unknown(reading, f"{reading.numbers}{_OLD_IMAGE_WORDS}"), saved=Saved.FILE)
@@ -300,6 +340,15 @@ def _off(record: _Record, reading: PowerReading, moment: int) -> PowerReading:
         words = f"{reading.numbers}, after it was saved{Saved.FILE.value}"
         return replace(_unknown(reading, words), saved=Saved.FILE)
     return reading
+
+
+def _gone_on(reading: PowerReading, *, hibernated: bool) -> PowerReading:
+    """Judge one whose memory is elsewhere, or inside its own disk, whatever else libvirt has of it."""
+    if hibernated:
+        words = f"{reading.numbers}{HIBERNATED_WORDS}{Saved.DISK.value}"
+        return replace(_unknown(reading, words), saved=Saved.DISK)
+    words = reading.raw if reading.away else f"{reading.numbers}{MOVED_WORDS}"
+    return replace(_unknown(reading, words), saved=None, away=True)
 
 
 def _not_lost(alive: set[str], uuid: str, reading: PowerReading, *, is_late: bool) -> PowerReading:

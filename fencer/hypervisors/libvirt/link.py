@@ -6,11 +6,12 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from fencer.errors import HypervisorError, HypervisorUnreachable
 from fencer.hypervisors.libvirt.connection import Connector
-from fencer.hypervisors.libvirt.events import Chronicle
+from fencer.hypervisors.libvirt.events import HIBERNATED, Chronicle
 from fencer.hypervisors.libvirt.parse import host_uuid
 
 _TURN_S = 5.0
@@ -50,7 +51,7 @@ class Link:
         self.connection = connector.open(read_only=True)
         try:
             with connector.translated("cannot subscribe to its events", opening=True):
-                self._subscribe(connector.libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE)
+                self._subscribe(connector.libvirt)
                 self.host = str(self.connection.getHostname())
                 self.host_uuid = host_uuid(self.connection.getCapabilities(), self._sysinfo())
         except HypervisorError:
@@ -98,13 +99,17 @@ class Link:
             self._connector.retire(self.connection, *self._goodbyes)
         self._turn.release()
 
-    def _subscribe(self, lifecycle: int) -> None:
+    def _subscribe(self, libvirt: Any) -> None:
         connection = self.connection
         connection.registerCloseCallback(self._on_close, None)
         self._goodbyes.append(connection.unregisterCloseCallback)
-        subscription = connection.domainEventRegisterAny(None, lifecycle, self._on_event, None)
-        # A subscription keeps its connection open: it goes first.
-        self._goodbyes.insert(0, lambda: connection.domainEventDeregisterAny(subscription))
+        for kind, callback in (
+            (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, self._on_event),
+            (libvirt.VIR_DOMAIN_EVENT_ID_PMSUSPEND_DISK, self._on_hibernation),
+        ):
+            subscription = connection.domainEventRegisterAny(None, kind, callback, None)
+            # A subscription keeps its connection open: it goes first.
+            self._goodbyes.insert(0, partial(connection.domainEventDeregisterAny, subscription))
 
     def _sysinfo(self) -> str:
         """Return the host's SMBIOS table; empty where libvirtd has none: without root's rights it cannot."""
@@ -119,6 +124,10 @@ class Link:
     def _on_event(self, _connection: Any, domain: Any, event: int, detail: int, _: object) -> None:
         self.chronicle.heard(domain.UUIDString().lower(), domain.ID(), event, detail)
         self._wake()
+
+    def _on_hibernation(self, connection: Any, domain: Any, _reason: int, _: object) -> None:
+        """Take it as the lifecycle event: libvirt sends that only of a guest that it calls running (M3)."""
+        self._on_event(connection, domain, *HIBERNATED, None)
 
     def _on_close(self, _connection: Any, _reason: int, _: object) -> None:
         self._broken.set()

@@ -122,6 +122,7 @@ class Saved(Enum):
         ", in no managed save image: in a file of `virsh save FILE`, which `virsh restore FILE` goes on "
         "from; or in an image that was removed"
     )
+    DISK = ": its memory is inside its own disk, and it continues from there when it is started"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from fencer.hypervisors.proxmox.errors import shown
 from fencer.hypervisors.proxmox.look import Look
 from fencer.hypervisors.proxmox.memory import Memory
 from fencer.hypervisors.proxmox.parse import Task
+from fencer.hypervisors.proxmox.states import POWERED_OFF
 from fencer.hypervisors.proxmox.tasks import (
     BACKUP,
     BACKUP_LOCK,
@@ -30,6 +31,9 @@ from fencer.hypervisors.proxmox.tasks import (
 LEFT_OVER_S = 600.0
 """This long after the last task of a guest, the operation that set its lock is over: its end takes
 seconds."""
+
+PASSES_S: Final = 5.0
+"""An ordinary power-off is over by then: qmeventd ends the process of a VM within a moment."""
 
 LEFT_BY: Final[dict[str, str]] = {
     "backup": "a backup",
@@ -52,21 +56,24 @@ Source: pve-guest-common, src/PVE/AbstractConfig.pm, check_lock; docs/proxmox.md
 """
 
 
-def with_leftover(look: Look, memory: Memory, evidence: Evidence, lock: str | None) -> Evidence:
-    """Add to a live reading what would take off a left-over lock.
+def with_leftover(
+    look: Look, memory: Memory, evidence: Evidence, lock: str | None, qmpstatus: str
+) -> Evidence:
+    """Add to a live reading what would take off a left-over lock, or end a process that is left over.
 
     Args:
         look: At the endpoint.
         memory: Since when the lock has been seen to stand.
         evidence: As it was read; it stays as settled as it is.
         lock: Of the guest's configuration.
+        qmpstatus: QEMU's own state.
 
     Raises:
         HypervisorError: the tasks of its host could not be asked for.
     """
     vmid, host = int(evidence.guest.id), evidence.guest.host
     if evidence.power_state is PowerState.STOPPING and lock is None and host is not None:
-        return _with_stuck(look, memory, evidence)
+        return _with_stuck(look, memory, evidence, powered_off=qmpstatus == POWERED_OFF)
     in_the_way = not evidence.settled and evidence.power_state is not PowerState.UNKNOWN
     if host is None or lock not in LEFT_BY or not in_the_way:
         memory.lock_stands_s(vmid, None, look.began_s)
@@ -90,22 +97,29 @@ def with_leftover(look: Look, memory: Memory, evidence: Evidence, lock: str | No
     return replace(evidence, raw=f"{evidence.raw}; {said}", told=told, stuck=unlock)
 
 
-def _with_stuck(look: Look, memory: Memory, evidence: Evidence) -> Evidence:
+def _with_stuck(look: Look, memory: Memory, evidence: Evidence, *, powered_off: bool) -> Evidence:
     """Add what would end a guest whose process stays where it should only pass through.
 
-    One that has shut itself down waits for qmeventd to end it, which no one starts again when it dies.
+    One that has shut itself down waits for qmeventd to end it, which no one starts again when it dies. While
+    a task is at work, such as a shutdown that waits for that end, or a backup, it is kept.
     """
     vmid, host = int(evidence.guest.id), str(evidence.guest.host)
     at_work = goes_on(look.tasks(host, vmid), vmid, None)
     stood_s = memory.lock_stands_s(vmid, None if at_work else evidence.raw, look.began_s)
+    stop = f"`qm stop {vmid}` on {host}"
+    if powered_off and at_work is None:
+        evidence = replace(evidence, powered_off=True, settled=True, stuck=stop)
+    if PASSES_S <= stood_s < LEFT_OVER_S and evidence.powered_off:
+        raw = f"{evidence.raw}: it has powered itself off; {stop} ends its process"
+        evidence = replace(evidence, raw=raw)
     if stood_s < LEFT_OVER_S:
         return evidence
     said = (
-        f"it has been so for more than {age(LEFT_OVER_S)}, without a task: `qm stop {vmid}` on {host} ends "
+        f"it has been so for more than {age(LEFT_OVER_S)}, without a task: {stop} ends "
         "it. Does qmeventd run there (systemctl status qmeventd)?"
     )
     told = evidence.told or f"{evidence.raw}; {said}"
-    return replace(evidence, raw=f"{evidence.raw}; {said}", told=told, stuck=f"`qm stop {vmid}` on {host}")
+    return replace(evidence, raw=f"{evidence.raw}; {said}", told=told, stuck=stop)
 
 
 def _idle_s(look: Look, tasks: Iterable[Task], stood_s: float) -> float:

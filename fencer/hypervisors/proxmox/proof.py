@@ -112,7 +112,8 @@ class Prover:
             if run is not None and not run.judged and deeply:
                 self._judge(look, row, status, config, run)
             evidence = evidence_of(look, found, reading, run)
-        evidence = with_leftover(look, self.memory, evidence, status.lock or config.lock)
+        lock = status.lock or config.lock
+        evidence = with_leftover(look, self.memory, evidence, lock, status.qmpstatus)
         return self.memory.keep(row.vmid, evidence)
 
     def _rested(self, look: Look, row: Row) -> bool:

@@ -40,6 +40,11 @@ TRANSIENT_LOCKS: Final = frozenset({"migrate", "rollback", "snapshot", "create"}
 
 SUSPENDED: Final = "suspended"
 SUSPENDING: Final = "suspending"
+POWERED_OFF: Final = "shutdown"
+"""QEMU's state of a VM that has powered itself off, until qmeventd ends its process.
+
+Only a reset lets it run again. Source: QEMU, qapi/run-state.json; qemu-server starts it with `-no-shutdown`.
+"""
 _IO_ERROR: Final = "io-error"
 
 

@@ -68,6 +68,28 @@ SAVED_TO_FILE = Scenario(
     alone_whole=True,
 )
 
+HIBERNATED = Scenario(
+    name="hibernated",
+    title="A VM hibernates, and its host only says that it is off",
+    story=(
+        CLUSTER,
+        "Inside the VM of k8s-2 systemd hibernates it: its kernel writes the memory to swap, and powers the",
+        "VM off. libvirt reports that event only once, and then only that the VM is shut off. fencer sees",
+        "the event, and takes note of it on the Node. libvirtd restarts. Whoever starts that VM starts its",
+        "old memory, mounts and all. fencer reads its own note, and refuses until the VM is alive again.",
+    ),
+    script=(
+        Fault(30.0, What.HIBERNATE, "k8s-2", "systemctl hibernate, inside the VM", death=True),
+        Fault(60.0, What.DAEMON_RESTART, "lab", "libvirtd restarts: the VM is just shut off"),
+        Fault(300.0, What.START, "k8s-2", "somebody starts it: it goes on where it stopped"),
+    ),
+    fenced=(),
+    refused=Reason.GUEST_SAVED,
+    duration_s=360.0,
+    alone_s=360.0,
+    alone_whole=True,
+)
+
 REMOTE_MIGRATION = Scenario(
     name="remote-migration",
     title="A VM moves to another cluster; its rest is unlocked",

@@ -108,6 +108,7 @@ class Watcher:
             io_error=reading.io_error,
             away=reading.away,
             filed=reading.saved is Saved.FILE,
+            hibernated=reading.saved is Saved.DISK,
         )
         self._node = replace(self._node, doubts=due(observation(node=self._node, evidence=self._last)))
         image = ", with a managed save image" if has_saved_image else ", no managed save image"
@@ -127,13 +128,13 @@ class Watcher:
         short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
         raw = f"`{short}` (error {code}, from {origin})"
         kind = kind_of(code, origin, 0, text, opening=opening)
-        if kind is GuestNotFound and self._chronicle.left(UUID) is Left.MOVED:
-            return Told(
-                raw,
-                absent := evidence(PowerState.ABSENT, away=True),
-                "absent, it went elsewhere before",
-                self._so(absent),
-            )
+        left = self._chronicle.left(UUID) if kind is GuestNotFound else None
+        if left is Left.HIBERNATED:
+            unknown = evidence(PowerState.UNKNOWN, settled=False, cold_start=None, hibernated=True)
+            return Told(raw, unknown, "unknown, it hibernated before", self._so(unknown))
+        if left is Left.MOVED:
+            absent = evidence(PowerState.ABSENT, away=True)
+            return Told(raw, absent, "absent, it went elsewhere before", self._so(absent))
         end = self._chronicle.end_of(UUID)
         if kind is GuestNotFound and end is not None:
             absent = evidence(PowerState.ABSENT, end_recorded=True, proof=Proof.ABSENCE)
@@ -149,7 +150,7 @@ class Watcher:
             return _FENCED
         if believed.doubt is not None:
             return _NOTED + _SO[answer.reason].removeprefix("refused: ")
-        if said.power_state is PowerState.PAUSED and in_the_way(self._node, said):
+        if said.power_state is PowerState.PAUSED and in_the_way(self._node, said, GuestHistory()):
             return _LEFT
         return _STALL if said.io_error else _SO[answer.reason]
 

@@ -93,6 +93,25 @@ def restored_and_resumed(stage: Stage) -> None:
     stage.machine.resume()
 
 
+def hibernated_and_started(stage: Stage) -> None:
+    stage.machine.hibernate_inside()
+    stage.look()
+    stage.machine.start()
+
+
+def hibernated_and_destroyed(stage: Stage) -> None:
+    stage.machine.hibernate_inside()
+    wait_until(stage.machine.is_off, "end of the guest")
+    stage.machine.start()
+    stage.machine.destroy()
+
+
+def undefined_and_hibernated(stage: Stage) -> None:
+    stage.machine.undefine()
+    stage.machine.hibernate_inside()
+    wait_until(lambda: stage.machine.power() is None, "end of the guest")
+
+
 def reverted(stage: Stage) -> None:
     stage.machine.take_snapshot("early")
     stage.machine.revert_to_snapshot("early")
@@ -278,6 +297,7 @@ GROUPS: dict[str, tuple[Situation, ...]] = {
         Situation("`virsh suspend`, then `virsh resume`", "resumed", of_guest(Guest.pause, Guest.resume)),
         Situation("`virsh managedsave`, then `virsh start`", "restored", restored),
         Situation("… then `virsh suspend`, `virsh resume`", "restored-resumed", restored_and_resumed),
+        Situation("it hibernated (S4), then `virsh start`", "hibernated-started", hibernated_and_started),
         Situation("`virsh snapshot-revert` to a snapshot with memory", "reverted", reverted),
         Situation("it came here by a live migration", "migrated-here", migrated_here),
         Situation("`virsh undefine` while it runs", "undefined-running", of_guest(Guest.undefine)),
@@ -327,6 +347,13 @@ GROUPS: dict[str, tuple[Situation, ...]] = {
         Situation(
             "`virsh save FILE`, then a `virsh restore FILE` that failed", "restore-failed", restore_failed
         ),
+        Situation("it hibernated (S4)", "hibernated", of_guest(Guest.hibernate_inside)),
+        Situation("… and libvirtd was restarted", "hibernated-restarted", forgotten(Guest.hibernate_inside)),
+        Situation(
+            "it hibernated, and was started and destroyed before the agent looked",
+            "hibernated-destroyed",
+            hibernated_and_destroyed,
+        ),
     ),
     "It went elsewhere, or is gone": (
         Situation("a live migration took it away", "migrated-away", migrated_away),
@@ -341,6 +368,11 @@ GROUPS: dict[str, tuple[Situation, ...]] = {
         Situation("`virsh undefine` while it ran, then its end", "undefined-end", undefined_in_its_run),
         Situation("`virsh undefine` before the agent looked", "undefined-unseen", undefined_unseen),
         Situation("`virsh undefine --managed-save` of a saved one", "undefined-saved", saved_and_undefined),
+        Situation(
+            "`virsh undefine` while it ran, then it hibernated",
+            "undefined-hibernated",
+            undefined_and_hibernated,
+        ),
     ),
     "Silences and refusals": (
         Situation("libvirtd is not there", "silent"),

@@ -543,3 +543,110 @@ def test_so_is_one_whose_guest_was_heard_to_end():
     hear(chronicle, (STOPPED, 1))
     told(chronicle, 1, 1, domain_id=3, moment=moment)
     assert told(Chronicle("2", alive), 5, 0).power_state is PowerState.STOPPED
+
+
+# -- hibernation --------------------------------------------------------------------------------------------
+
+HIBERNATED = (7, 1)
+HIBERNATES = [
+    pytest.param((HIBERNATED, (STOPPED, 0)), id="first its event"),
+    pytest.param(((STOPPED, 0), HIBERNATED), id="first its end"),
+    pytest.param((HIBERNATED, HIBERNATED, (STOPPED, 0)), id="both of its events"),
+    pytest.param((HIBERNATED, (STOPPED, 1)), id="destroyed before it was off"),
+]
+
+
+@pytest.mark.parametrize("events", HIBERNATES)
+def test_the_memory_of_a_guest_that_hibernated_is_inside_its_disk(chronicle, events):
+    boot(chronicle, A, 3)
+    told(chronicle, 1, 1, domain_id=3)
+    hear(chronicle, *events)
+    for _ in range(2):
+        off = told(chronicle, 5, 1)
+        assert (off.power_state, off.settled, off.saved) == (PowerState.UNKNOWN, False, Saved.DISK)
+        assert "after it hibernated: its memory is inside its own disk" in off.raw
+    assert chronicle.end_of(A) is None
+
+
+def test_a_managed_image_beside_that_is_no_way_to_discard_it(chronicle):
+    hear(chronicle, HIBERNATED, (STOPPED, 0))
+    assert told(chronicle, 5, 1, image=True).power_state is PowerState.UNKNOWN
+
+
+def test_a_running_answer_that_is_older_than_a_hibernation_ends_nothing(chronicle):
+    boot(chronicle, A, 3)
+    began = chronicle.moment()
+    hear(chronicle, HIBERNATED)
+    read(chronicle, A, 1, 1, domain_id=3, moment=began)
+    hear(chronicle, (STOPPED, 0))
+    assert told(chronicle, 5, 1).saved is Saved.DISK
+
+
+@pytest.mark.parametrize("numbers", [(7, 0), (3, 1)], ids=["before it is off", "started, and paused at once"])
+def test_nor_does_one_that_stands_still(chronicle, numbers):
+    hear(chronicle, HIBERNATED)
+    paused = told(chronicle, *numbers, domain_id=3)
+    assert (paused.power_state, paused.saved) == (PowerState.PAUSED, Saved.DISK)
+    hear(chronicle, (STOPPED, 0))
+    assert told(chronicle, 5, 1).saved is Saved.DISK
+
+
+@pytest.mark.parametrize("heard", [True, False], ids=["its start heard first", "its run read first"])
+def test_whether_the_run_after_a_hibernation_began_with_old_memory_is_not_known(chronicle, heard):
+    """It is called booted; the kernel in it continues from its image, or boots, if that is gone."""
+    hear(chronicle, HIBERNATED, (STOPPED, 0))
+    if heard:
+        boot(chronicle, A, 4)
+    assert told(chronicle, 1, 1, domain_id=4).cold_start is None
+    boot(chronicle, A, 4)
+    readings = [told(chronicle, 1, 1, domain_id=4) for _ in range(4)]
+    assert [reading.cold_start for reading in readings] == [None] * 4
+    hear(chronicle, (STOPPED, 1), domain_id=4)
+    assert told(chronicle, 5, 2).power_state is PowerState.STOPPED
+    boot(chronicle, A, 5)
+    assert told(chronicle, 1, 1, domain_id=5).cold_start is True
+
+
+@pytest.mark.parametrize(
+    "started",
+    [
+        ((RESUMED, 0), (STARTED, 0)),
+        ((STARTED, 0), (RESUMED, 0)),
+        ((STARTED, 0), (SUSPENDED, 0)),
+        ((RESUMED, 0),),
+        ((STARTED, 2), (RESUMED, 0)),
+    ],
+    ids=["resumed first", "started first", "started paused", "failed while it started", "restored"],
+)
+@pytest.mark.parametrize("end", [0, 1, 4, 5], ids=["off by itself", "destroyed", "saved", "failed"])
+def test_one_that_ends_before_it_was_read_running_may_continue_from_its_disk(chronicle, started, end):
+    hear(chronicle, HIBERNATED, (STOPPED, 0))
+    hear(chronicle, *started, (STOPPED, end), domain_id=4)
+    off = told(chronicle, 5, 2)
+    assert (off.power_state, off.settled, off.saved) == (PowerState.UNKNOWN, False, Saved.DISK)
+    assert chronicle.end_of(A) is None
+
+
+def test_the_first_readings_of_the_run_after_a_hibernation_carry_it(chronicle):
+    """Any of them may get lost on its way to whoever notes it on the Node."""
+    hear(chronicle, HIBERNATED, (STOPPED, 0))
+    boot(chronicle, A, 4)
+    readings = [told(chronicle, 1, 1, domain_id=4) for _ in range(4)]
+    assert [reading.saved for reading in readings] == [Saved.DISK, Saved.DISK, Saved.DISK, None]
+    assert {reading.power_state for reading in readings} == {PowerState.RUNNING}
+    assert "may still be inside its own disk" in readings[0].raw
+
+
+def test_what_was_read_before_its_start_was_heard_does_not_count_among_them(chronicle):
+    hear(chronicle, HIBERNATED, (STOPPED, 0))
+    began = chronicle.moment()
+    boot(chronicle, A, 4)
+    for _ in range(9):
+        assert told(chronicle, 1, 1, domain_id=4, moment=began).saved is Saved.DISK
+        assert told(chronicle, 3, 1, domain_id=4).saved is Saved.DISK
+    assert told(chronicle, 1, 1, domain_id=4).saved is Saved.DISK
+
+
+def test_another_subscription_knows_nothing_of_it():
+    """What docs/safety.md names: off by itself is all that libvirt reports of it later."""
+    assert told(Chronicle("8"), 5, 1).power_state is PowerState.STOPPED

@@ -139,6 +139,7 @@ def facts(evidence):
         evidence.cold_start,
         evidence.away,
         evidence.filed,
+        evidence.hibernated,
         evidence.io_error,
         evidence.end_recorded,
     )

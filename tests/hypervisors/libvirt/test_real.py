@@ -293,6 +293,52 @@ def test_one_restored_paused_from_a_file_does_not(hypervisor, machine, guest):
     assert reads(hypervisor, guest, PowerState.UNKNOWN).filed
 
 
+def test_a_guest_that_hibernated_is_not_off(hypervisor, machine, guest):
+    """Its kernel would continue from its disk; libvirt only says that it powered itself off."""
+    ran = reads(hypervisor, guest, PowerState.RUNNING)
+    machine.hibernate_inside()
+    off = reads(hypervisor, guest, PowerState.UNKNOWN)
+    assert (off.hibernated, off.settled, off.incarnation != ran.incarnation) == (True, False, True)
+    assert "shut off (state 5, reason 1 shutdown), after it hibernated" in off.raw
+    noted = Doubt(Doubted.HIBERNATED, off.guest, off.witness, by="agent", since_utc="")
+    machine.start()
+    back = reads(hypervisor, guest, PowerState.RUNNING)
+    assert noted.lifted_by(back)
+    assert (back.cold_start, back.hibernated) == (None, True)
+    wait_until(lambda: not hypervisor.read(guest).hibernated, "enough readings of its run")
+    machine.destroy()
+    reads(hypervisor, guest, PowerState.STOPPED)
+
+
+def test_nor_if_it_is_started_and_destroyed_before_anything_reads_it(hypervisor, machine, guest):
+    """Its kernel may not have come up: it would still continue from its disk."""
+    reads(hypervisor, guest, PowerState.RUNNING)
+    machine.hibernate_inside()
+    wait_until(machine.is_off, "end of the guest")
+    machine.start()
+    machine.destroy()
+    assert reads(hypervisor, guest, PowerState.UNKNOWN).hibernated
+
+
+def test_one_that_libvirt_forgets_is_not_off_either(hypervisor, machine, guest):
+    reads(hypervisor, guest, PowerState.RUNNING)
+    machine.undefine()
+    machine.hibernate_inside()
+    gone = reads(hypervisor, guest, PowerState.UNKNOWN)
+    assert (gone.hibernated, gone.end_recorded) == (True, False)
+
+
+def test_one_that_hibernates_while_nothing_is_subscribed_reads_off(hypervisor, guest_host, machine, guest):
+    """docs/safety.md names it: libvirt keeps no record of that event."""
+    reads(hypervisor, guest, PowerState.RUNNING)
+    hypervisor.close()
+    machine.hibernate_inside()
+    wait_until(lambda: machine.pid is None, "end of the guest")
+    later = LibvirtHypervisor(LibvirtSettings("lab", guest_host.uri))
+    assert reads(later, guest, PowerState.STOPPED).hibernated is False
+    later.close()
+
+
 def test_a_guest_that_libvirt_would_forget_is_fleeting(hypervisor, machine, guest):
     assert not reads(hypervisor, guest, PowerState.RUNNING).fleeting
     machine.undefine()

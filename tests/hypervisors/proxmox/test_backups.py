@@ -168,6 +168,7 @@ def test_a_guest_that_shuts_itself_down_amid_its_backup_names_that_too(home):
     home.pve.clock.advance(130)
     reading = home.read(conf)
     assert (reading.power_state, reading.settled) == (PowerState.STOPPING, False)
+    assert not reading.powered_off
     assert task.upid in reading.stuck
 
 

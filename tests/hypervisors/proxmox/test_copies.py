@@ -22,9 +22,10 @@ RULES = Rules(admitted={"home": Admission(groups=frozenset({"tag:fencer"}))})
 
 
 def node(conf, home, *, is_bound=True):
-    """Return the node whose guest this is."""
+    """Return the node whose guest this is; a person has approved that."""
     binding = Binding(home.ref(conf), (BOOT,)) if is_bound else None
-    return NodeView("k8s-1", "uid-1", conf.uuid, BOOT, ready=None, version="1", binding=binding)
+    bare = NodeView("k8s-1", "uid-1", conf.uuid, BOOT, ready=None, version="1", binding=binding)
+    return replace(bare, approved=conf.uuid)
 
 
 def candidates(home, conf, *, is_bound=True):

@@ -8,6 +8,8 @@ import pytest
 
 from fencer.core.model import PowerState
 from fencer.errors import HypervisorDenied, HypervisorError, HypervisorUnreachable
+from fencer.hypervisors.proxmox.parse import Config, read_status
+from fencer.hypervisors.proxmox.states import POWERED_OFF, read_power
 from tests.hypervisors.proxmox.conftest import Home, serve
 from tests.hypervisors.proxmox.finality import final
 from tests.hypervisors.proxmox.test_quorum import proven, stopped
@@ -146,12 +148,64 @@ def test_a_guest_that_nobody_ends_is_told_with_what_does(home: Home) -> None:
     conf = home.guest()
     home.watch(10)
     home.pve.set_qmp(conf.vmid, "shutdown")
-    assert home.read(conf).told == ""
-    home.pve.clock.advance(700)
+    first = home.read(conf)
+    assert (first.power_state, first.powered_off, first.settled) == (PowerState.STOPPING, True, True)
+    assert (first.stuck, first.told) == (f"`qm stop {conf.vmid}` on pve1", "")
+    assert first.raw.endswith("running (shutdown), no lock"), "each power-off passes through that"
+    home.pve.clock.advance(6)
+    raw = f"running (shutdown), no lock: it has powered itself off; {first.stuck} ends its process"
+    assert home.read(conf).raw.endswith(raw)
+    home.pve.clock.advance(694)
     seen = home.read(conf)
-    assert seen.power_state is PowerState.STOPPING
+    assert seen.incarnation == first.incarnation
     assert seen.stuck == f"`qm stop {conf.vmid}` on pve1"
     assert "qmeventd" in seen.told
+    home.pve.qm.stop(conf.vmid).finish()
+    over = home.read(conf)
+    assert (over.power_state, over.powered_off, over.stuck) == (PowerState.STOPPED, False, "")
+
+
+RECORDED = {
+    "status": "running",
+    "qmpstatus": "shutdown",
+    "pid": 5395,
+    "uptime": 513,
+    "vmid": 104,
+    "name": "k8s-104",
+    "running-qemu": "10.0.13",
+    "ha": {"managed": 0},
+}
+"""What `status/current` answered of a VM that had powered itself off, with qmeventd dead: in part.
+
+Source: pve-manager 9.2.11, QEMU 10.0.13.
+"""
+
+
+def test_what_the_real_api_answers_of_it_is_read_so() -> None:
+    status = read_status(RECORDED)
+    reading = read_power(status, Config(uuid="", name=""))
+    assert (reading.power_state, reading.raw) == (PowerState.STOPPING, "running (shutdown), no lock")
+    assert status.qmpstatus == POWERED_OFF
+
+
+def test_while_a_task_waits_for_its_end_a_process_is_not_left(home: Home) -> None:
+    """`qm shutdown` waits for a minute, and holds the lock of the configuration meanwhile."""
+    conf = home.guest()
+    home.watch(10)
+    home.pve.set_qmp(conf.vmid, "shutdown")
+    host = home.pve.hosts["pve1"]
+    task = home.pve.tasks.start(host, "qmshutdown", conf.vmid, "root@pam", iter(()), by_hand=True)
+    task.exitstatus = None
+    seen = home.read(conf)
+    assert (seen.power_state, seen.powered_off, seen.settled) == (PowerState.STOPPING, False, False)
+    assert seen.stuck == ""
+
+
+@pytest.mark.parametrize("word", ["prelaunch", "inmigrate", "postmigrate", "save-vm", "restore-vm"])
+def test_no_other_change_leaves_a_process(home: Home, word: str) -> None:
+    conf = home.guest()
+    home.pve.set_qmp(conf.vmid, word)
+    assert not home.read(conf).powered_off
 
 
 def test_alone_with_a_quorum_device_the_other_server_is_asked(tmp_path) -> None:

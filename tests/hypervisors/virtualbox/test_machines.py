@@ -92,7 +92,7 @@ def test_a_machine_that_hangs_and_was_never_read_is_one_guest_by_its_log(vbox, o
     )
     assert guests == [frozen]
     bound = NodeView("k8s-2", "uid", HARDWARE_UUID, BOOT, None, "1", binding=Binding(frozen, (BOOT,)))
-    directory = Directory(guests, [bound], Rules({"k8s-2": ("lab", "k8s-2")}))
+    directory = Directory(guests, [bound], Rules({"k8s-2": ("lab", "k8s-2")}, by_name=frozenset({"lab"})))
     assert [candidate.guest for candidate in directory.candidates(bound)] == [frozen]
 
 

@@ -37,9 +37,11 @@ from tests.scenarios.ways.steps import (
 from tests.scenarios.ways.words import (
     CONFIG,
     DEAD,
+    ENDS_IT,
     FIVE,
     GIVEN,
     HOSTS,
+    LEFT,
     SECONDS,
     SILENCE,
     STARTED,
@@ -219,6 +221,25 @@ ROWS = [
         more="to a file",
     ),
     row(
+        Reason.GUEST_SAVED,
+        (happens(What.HIBERNATE), waits(10), everywhere(What.DAEMON_RESTART), waits(60), forgotten),
+        way(
+            "the guest started, which continues from its own disk",
+            "start its VM, like `virsh start VM`: it continues from its own disk, and the node comes back",
+            do=[happens(What.START)],
+            to=healthy,
+        ),
+        way(
+            "if you know that the hibernation image on its disk is gone: `fencer fence k8s-2 "
+            "--confirm-guest-off WHY`",
+            WHY,
+            do=[DEAD, GIVEN],
+            to=fenced,
+        ),
+        beside=(SURE,),
+        more="and hibernated",
+    ),
+    row(
         Reason.GUEST_LEFT,
         (happens(What.MOVE_OUT), waits(60), happens(What.NIC_OFF)),
         way("the guest found where it went", do=[knows("lab", "lab-b"), happens(What.NIC_ON)], to=healthy),
@@ -232,6 +253,20 @@ ROWS = [
         (DEAD, reads(PowerState.STOPPING, "in shutdown")),
         way("its guest stopped", "the end of that change", do=[reads_as_it_is], to=fenced),
         way("deleted with a record of its end", do=[reads_as_it_is, happens(What.DELETE)], to=fenced),
+    ),
+    row(
+        Reason.GUEST_POWERED_OFF,
+        LEFT,
+        way(ENDS_IT, "that process ended", "`qm stop` on its host", do=[DEAD], to=fenced),
+        way("`paused_guest: stop`", do=[sets(paused_guest=PausedGuest.STOP)], to=fenced),
+        policy=replace(ARMED, paused_guest=PausedGuest.REFUSE),
+    ),
+    row(
+        Reason.NOT_HELD,
+        LEFT,
+        way(ENDS_IT, do=[DEAD], to=fenced),
+        passes("limit 60 s, then it is stopped", to=fenced),
+        more="and its process is left",
     ),
     row(
         Reason.GUEST_UNSETTLED,

@@ -8,6 +8,7 @@ from fencer.core import annotations
 from fencer.core.maintenance import Window
 from fencer.core.model import Intent, Reason
 from fencer.core.policy import Mode, SavedGuest
+from fencer.simulation.assembly import Shape
 from fencer.simulation.controllers import Timing
 from fencer.simulation.faults import What
 from fencer.simulation.scenario import ARMED
@@ -50,7 +51,7 @@ from tests.scenarios.ways.steps import (
     waits,
     without_lease,
 )
-from tests.scenarios.ways.words import CONFIG, DEAD, FIVE, HOSTS, STARTED
+from tests.scenarios.ways.words import CONFIG, DEAD, FIVE, HOSTS, ITS_END, LEFT, STARTED
 
 NODE_SHOWN = "`kubectl describe node k8s-2` shows the Node, if the API server refuses its note"
 CHECK_NAMES = "`fencer check` names what is wrong with the state file"
@@ -250,6 +251,51 @@ ROWS = [
         ),
         way("the guest stopped by hand", "stop it yourself", do=[DEAD], to=fenced),
         power=False,
+    ),
+    row(
+        Reason.POWER_UNAPPROVED,
+        (happens(What.PAUSE),),
+        way(
+            "that VM approved: fencer approve NODE",
+            "that VM approved: `fencer approve k8s-2`",
+            "`fencer approve k8s-2`, if lab/k8s-2 is this node",
+            do=[types("approve", "k8s-2", "--guest", "lab/k8s-2")],
+            to=fenced,
+        ),
+        way("stop it yourself", do=[DEAD], to=fenced),
+        shape=Shape(grouped=True, admitted=()),
+    ),
+    row(
+        Reason.NO_POWER_RIGHTS,
+        LEFT,
+        way(
+            "the guest in the endpoint's `power:`",
+            f"its UUID under the endpoint's `power: {{uuids: […]}}` in {CONFIG}",
+            do=[admits],
+            to=fenced,
+        ),
+        way("the guest stopped by hand", "stop it yourself", *ITS_END, do=[DEAD], to=fenced),
+        power=False,
+        more="and its process is left",
+    ),
+    row(
+        Reason.OBSERVE_MODE,
+        LEFT,
+        way(
+            "the same done by hand",
+            "`fencer fence k8s-2 --guest lab/k8s-2`, if you are sure that this guest is the node",
+            *ITS_END,
+            do=[types("fence", "k8s-2", "--guest", "lab/k8s-2")],
+            to=fenced,
+        ),
+        way(
+            "`mode: armed`",
+            f"for the next time, `mode: armed` in {CONFIG}",
+            do=[DEAD, STARTED, sets(mode=Mode.ARMED), waits(60), happens(What.SHUTDOWN)],
+            to=fenced,
+        ),
+        policy=replace(ARMED, mode=Mode.OBSERVE),
+        more="and its process is left",
     ),
     row(
         Reason.POWER_WINDOW,

@@ -18,6 +18,8 @@ from tests.scenarios.ways.steps import (
     happens,
     ignores_acpi,
     knows,
+    out_of_the_loop,
+    starts_itself,
     types,
     uncordoned,
     untainted,
@@ -47,6 +49,16 @@ ROWS = [
         Reason.SHUT_DOWN,
         (commands(SHUTDOWN, Reason.SHUT_DOWN),),
         way("`fencer start`", do=[types("start", "k8s-2")], to=healthy),
+    ),
+    row(
+        Reason.RESTARTED,
+        (starts_itself, commands(SHUTDOWN, Reason.RESTARTED)),
+        way(
+            "what starts it switched off",
+            "`on_poweroff` of the VM, HA, a watchdog or another tool",
+            do=[out_of_the_loop(), types("shutdown", "k8s-2")],
+            to=recovered,
+        ),
     ),
     row(
         Reason.PLANNED_STOP,

@@ -21,7 +21,7 @@ from fencer.runtime.reconcile import Agent
 from fencer.simulation.clock import EPOCH
 from fencer.simulation.cluster import KEY
 from fencer.simulation.faults import What
-from fencer.simulation.guests import Passage
+from fencer.simulation.guests import Guest, Passage
 from fencer.simulation.objects import ApiPod
 from tests.scenarios.ways.case import NODE, Case, Step
 
@@ -51,6 +51,17 @@ def in_a_loop(case: Case) -> None:
 
     crash()
     case.until(lambda case: case.judged and in_crash_loop(case.judged.decision), 200.0, "a crash loop")
+
+
+def starts_itself(case: Case) -> None:
+    """Let something start the VM whenever it has shut down, as `on_poweroff=restart` does."""
+    case.loops = True
+
+    def start(guest: Guest) -> None:
+        if case.loops and guest.why == "shutdown":
+            case.simulation.clock.after(1.0, lambda: case.breaks(What.START, guest.name))
+
+    case.simulation.world.on_power.append(start)
 
 
 def out_of_the_loop(*last: What) -> Step:

@@ -16,6 +16,10 @@ from tests.scenarios.ways.steps import happens, types, until
 SHUTDOWN, START = Intent.SHUTDOWN, Intent.START
 DEAD = happens(What.POWER_OFF)
 STARTED = happens(What.START)
+LEFT = (happens(What.QMEVENTD_DEAD, to="lab1"), happens(What.SHUTDOWN))
+"""A VM has powered itself off, and nothing ends its process."""
+ENDS_IT = "`qm stop k8s-2` on lab1"
+ITS_END = ("Its VM has powered itself off: `qm stop k8s-2` on lab1 ends what is left of its process",)
 NOTHING = "nothing needs to change"
 SURE = "Be sure: two writers destroy a volume"
 CONFIG = "/etc/fencer/config.yaml"

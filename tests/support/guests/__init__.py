@@ -53,6 +53,7 @@ _DOMAIN = """
   <memory unit='MiB'>4</memory><vcpu>1</vcpu>
   <os><type arch='x86_64' machine='pc'>hvm</type></os>
   <features><acpi/></features>
+  <pm><suspend-to-disk enabled='yes'/></pm>
   <on_poweroff>destroy</on_poweroff><on_reboot>restart</on_reboot><on_crash>destroy</on_crash>
   <devices>
     <emulator>{emulator}</emulator>

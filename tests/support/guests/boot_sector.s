@@ -1,11 +1,11 @@
 # A whole guest in one boot sector: it beats on COM1, answers the ACPI power button, and obeys COM1.
 #
 # Says:   B booted   . beat (every fifth BIOS tick, 0.27 s)   P power button seen   O powers itself off
-#         H hangs
-# Hears:  o power off by itself   r reset   h hang with interrupts off
+#         H hangs   Z hibernates
+# Hears:  o power off by itself   r reset   h hang with interrupts off   z hibernate (S4; it has no image)
 #
 # PM1 event block: status at PM_BASE, enable at PM_BASE+2, control at PM_BASE+4 (ACPI specification, 4.8.3).
-# SeaBIOS puts it at 0x600; S5 is sleep type 0 on QEMU's PIIX4. VirtualBox: 0x4000 and 5.
+# SeaBIOS puts it at 0x600; S5 is sleep type 0 on QEMU's PIIX4, S4 is 2. VirtualBox: 0x4000, S5 is 5.
 #
 # Build: as --32 [--defsym DEAF=1] [--defsym PM_BASE=…] [--defsym S5=…] boot_sector.s -o x.o &&
 #        ld -m elf_i386 -Ttext 0x7c00 --oformat binary x.o -o x
@@ -19,6 +19,7 @@
     .ifndef S5
     .set S5, 0
     .endif
+    .set S4, 2
     .set POWER_BUTTON, 0x100
     .set SLEEP_ENABLE, 0x2000
     .set BIOS_TICKS, 0x46c
@@ -82,6 +83,8 @@ listen:
     je power_off
     cmpb $'r', %al
     je reset
+    cmpb $'z', %al
+    je hibernate
     cmpb $'h', %al
     jne done
     cli
@@ -96,11 +99,18 @@ reset:
     outb %al, %dx
     jmp hang
 
+hibernate:
+    movb $'Z', %al
+    movw $(SLEEP_ENABLE + S4 * 0x400), %bx
+    jmp fall_asleep
+
 power_off:
     movb $'O', %al
+    movw $(SLEEP_ENABLE + S5 * 0x400), %bx
+fall_asleep:
     call say
     movw $(PM_BASE + 4), %dx
-    movw $(SLEEP_ENABLE + S5 * 0x400), %ax
+    movw %bx, %ax
     outw %ax, %dx
     cli
     jmp hang
