@@ -10,6 +10,7 @@ from fencer.errors import ClusterNotFound
 from fencer.state.reading import StateReader
 from fencer.state.settings import key_file_of
 from fencer.state.store import StateFile
+from tests.state.untouched import identity_of
 
 KEY = b"the key of a cluster, 32 bytes.."
 KEPT = Kept(utc="2026-11-29T02:14:30Z")
@@ -43,7 +44,7 @@ def agent(path):
 
 
 def everything(path):
-    return {file.name: (file.read_bytes(), file.stat()) for file in path.parent.iterdir()}
+    return {file.name: (file.read_bytes(), identity_of(file)) for file in path.parent.iterdir()}
 
 
 def read(path, key=ours):

@@ -29,6 +29,7 @@ from fencer.state.reading import DamagedStateError, Reading, read_state
 from fencer.state.settings import key_file_of, lock_file_of
 from fencer.state.store import StateFile
 from tests.core.build import doubt, node
+from tests.state.untouched import identity_of
 
 FORK = multiprocessing.get_context("fork")
 KEY, OTHER_KEY = b"the key of a cluster, 32 bytes..", b"the key of another cluster......"
@@ -727,7 +728,7 @@ FOREIGN = {
 def test_what_is_not_this_fencers_is_left_alone(path, make, loads):
     path.parent.mkdir()
     make(path)
-    before = path.lstat()
+    before = identity_of(path)
     agent = state(path)
     if loads:
         with pytest.raises(StateError, match="It is left alone, and nothing is kept there"):
@@ -736,7 +737,7 @@ def test_what_is_not_this_fencers_is_left_alone(path, make, loads):
         with pytest.raises(StateError):
             agent.save(KEPT)
     assert agent.confirm()
-    assert path.lstat() == before
+    assert identity_of(path) == before
     assert in_folder(path) == ["state.jsonl"]
 
 
@@ -745,7 +746,7 @@ def test_a_key_that_is_not_fencers_is_left_alone_too(path, make):
     kept_by(path)
     key_file_of(path).unlink()
     make(key_file_of(path))
-    before = key_file_of(path).lstat()
+    before = identity_of(key_file_of(path))
     agent = state(path)
     with pytest.raises(StateError, match=r"state\.jsonl\.key: is"):
         agent.load()
@@ -753,7 +754,7 @@ def test_a_key_that_is_not_fencers_is_left_alone_too(path, make):
         agent.save(LATER)
     with pytest.raises(StateError):
         state(path).save(LATER)
-    assert key_file_of(path).lstat() == before
+    assert identity_of(key_file_of(path)) == before
 
 
 def test_a_link_is_not_followed_even_to_a_right_file(path, tmp_path):
