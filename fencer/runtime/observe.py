@@ -6,6 +6,7 @@ that shows up in a later look than a reading really happened after it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
@@ -435,7 +436,8 @@ class Observer:
             apart_s=scene.apart_s,
             **self._noted(node, observation.intent, now_s),
         )
-        return self._read_again(scene, seen, observation.now_s)
+        # Other fences wait meanwhile, so it may take no longer than one of them waits before it looks again.
+        return self._read_again(scene, seen, observation.now_s, self._policy.evidence_max_age_s / 2)
 
     def _still_absent(self, now_s: float) -> dict[tuple[str, str, str], Evidence]:
         """Return the guests that their endpoints did not know lately, and whose end is not on record.
@@ -460,7 +462,9 @@ class Observer:
             evidence, error = self._read(scene, first)
         return first, evidence, error
 
-    def _read_again(self, scene: Scene, seen: Observation, since_s: float) -> Observation:
+    def _read_again(
+        self, scene: Scene, seen: Observation, since_s: float, within_s: float = math.inf
+    ) -> Observation:
         """Read a VM once more if the calls after its reading took long: an API may take seconds for each.
 
         Its age counts from this reading. The order stays that of the earlier one, which was complete before
@@ -475,15 +479,15 @@ class Observer:
         if seen.node.name in self._calls.named:  # whoever asked for it may have withdrawn that
             self._calls.look_again(seen.node.name)
             seen = replace(seen, call=self._calls.of(seen.node.name))
-        reading, _ = self._read(scene, first.guest)
+        reading, _ = self._read(scene, first.guest, within_s)
         now = self._believed(seen.node, reading)
         if now is None:
             return seen
         return replace(seen, evidence=now, close=now.confirms(first))
 
-    def _read(self, scene: Scene, guest: GuestRef) -> tuple[Evidence | None, str]:
-        """Read a guest live, and take that into the scene."""
-        evidence, error = self._reader.read(scene, guest)
+    def _read(self, scene: Scene, guest: GuestRef, within_s: float = math.inf) -> tuple[Evidence | None, str]:
+        """Read a VM live, and take that into the scene."""
+        evidence, error = self._reader.read(scene, guest, within_s)
         if evidence is not None:
             known = scene.evidence.get(evidence.guest.key)
             if known is None or not known.repeats(evidence):

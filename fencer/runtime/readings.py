@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -109,8 +110,14 @@ class Reader:
         silent = Evidence.unknown(guest, scene.errors[guest.endpoint], "no answer", at_s)
         return replace(silent, settled=True, host_silent=True)
 
-    def read(self, scene: Scene, guest: GuestRef) -> tuple[Evidence | None, str]:
-        """Read one guest; "not found" is a reading too, for core to judge."""
+    def read(self, scene: Scene, guest: GuestRef, within_s: float = math.inf) -> tuple[Evidence | None, str]:
+        """Read one VM; "not found" is a reading too, for core to judge.
+
+        Args:
+            scene: Of this pass.
+            guest: The VM.
+            within_s: After how many seconds an answer would be of no use any more.
+        """
         port = self._world.hypervisors.get(guest.endpoint)
         if port is None:
             return None, f"{guest.endpoint}: no such endpoint in the configuration"
@@ -121,7 +128,7 @@ class Reader:
         late = self._late.get(guest.key)
         if late is not None and not self._turn(scene, late, began_s):
             return None, late.words
-        deadline_s = self._policy.call_deadline_s if late is None else self._policy.poll_s
+        deadline_s = min(within_s, self._policy.call_deadline_s if late is None else self._policy.poll_s)
         try:
             answer = self._world.asker.ask(guest.endpoint, lambda: port.read(guest), deadline_s)
         except GuestNotFound as error:

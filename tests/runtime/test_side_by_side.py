@@ -148,6 +148,24 @@ def test_a_power_off_that_hangs_keeps_no_other_from_being_fenced():
     assert [entry[0] for entry in tainted][:1] == [victim]
 
 
+def test_a_vm_that_hangs_when_it_is_read_once_more_delays_no_other_fence():
+    """It is read while no other node may be counted, and no call is given up by its own deadline."""
+    stage = staged(replace(AT_ONCE, max_fenced=len(NODES), call_deadline_s=3600.0))
+    first, second = at(stage, MANY)[0], at(stage, FEW)[0]
+
+    def hang():
+        stage.happen(What.HANG, MANY)
+        stage.happen(What.CRASH, second)
+        stage.simulation.clock.advance(AT_ONCE.evidence_max_age_s / 2)  # so it has to be read once more
+
+    stage.happen(What.CRASH, first)
+    stage.before["pods"] = lambda: stage.before.update(list_nodes=hang)
+    while stage.before:
+        stage.run(1)
+    assert fenced_after_s(stage, [second])[second] <= AT_ONCE.evidence_max_age_s
+    assert not stage.node(first).fenced
+
+
 class LosesAnswers:
     """A cluster whose first taints take effect, and whose answers to them are lost."""
 
