@@ -11,6 +11,7 @@ from tests.support import wait_until
 pytestmark = pytest.mark.usefixtures("sound")
 
 
+@pytest.mark.smoke
 def test_observed_then_fenced_and_unfenced_by_hand(lab: Lab, operator: Operator) -> None:
     """Observing writes nothing at all, and says what it would do; a person then does it with one command."""
     armed = operator.configure()

@@ -76,6 +76,7 @@ def test_what_no_budget_will_ever_allow_is_said_and_the_cordon_taken_back(
         assert watched.lowest == DATABASE_PODS
 
 
+@pytest.mark.smoke
 def test_a_node_that_was_drained_and_shut_down_leaves_nothing_to_fence(lab: Lab, operator: Operator) -> None:
     """ACPI, a real guest that obeys it; an agent that sees it die keeps its hands off, and says nothing."""
     config = operator.configure()

@@ -105,6 +105,7 @@ def pod_named(client: NodeClient, start: str) -> Pod:
     return next(pod for pod in client.pods().pods if pod.name.startswith(start))
 
 
+@pytest.mark.smoke
 def test_a_kubelets_rights_suffice_and_reach_no_further(pods: DrainCluster, client: NodeClient) -> None:
     pods.deploy("mine", 1, on=NODE, keep_off=[OTHER])
     pods.deploy("theirs", 1, on=OTHER, keep_off=[NODE])
@@ -128,6 +129,7 @@ def test_a_kubelets_rights_suffice_and_reach_no_further(pods: DrainCluster, clie
 
 
 @pytest.mark.usefixtures("emptied")
+@pytest.mark.smoke
 def test_pods_move_as_their_budget_allows_and_the_rest_stays(pods: DrainCluster, client: NodeClient) -> None:
     """429 is asked again; DaemonSets, static pods, finished ones and what would be lost for good stay."""
     pods.daemon_set("logs")

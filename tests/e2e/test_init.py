@@ -41,6 +41,7 @@ def seen_alive(lab: Lab, name: str) -> None:
     wait_until(lambda: lab.client.get(lease)["spec"]["renewTime"] > later, f"renewals of {name}'s lease")
 
 
+@pytest.mark.smoke
 def test_set_up_by_one_command_observed_and_armed_by_one_word(
     lab: Lab, operator: Operator, tmp_path: Path, afterwards: ExitStack
 ) -> None:

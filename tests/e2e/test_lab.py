@@ -36,6 +36,7 @@ def whole(lab: Lab) -> Iterator[Lab]:
     assert not lab.fault()
 
 
+@pytest.mark.smoke
 def test_a_taint_without_proof_gives_a_volume_two_writers(whole: Lab) -> None:
     """What a person does who takes a silent node for a dead one; Kubernetes hands the volumes on at once."""
     name = whole.busiest()

@@ -180,6 +180,7 @@ class TestGuestsThatEnd:
     """At Proxmox's own pace, with the recipe that waits for no silence and fencer's defaults besides."""
 
     @pytest.mark.parametrize("end", ["qm stop", "crash"])
+    @pytest.mark.smoke
     def test_a_guest_that_ends_is_fenced_and_comes_back(self, home: Home, end: str) -> None:
         """The main job: its pods run elsewhere; the fence is lifted by itself when it has booted again."""
         name = home.lab.busiest()
@@ -223,6 +224,7 @@ class TestAHook:
             print(f"\nfenced {by_hook_s:.1f} s after `qm stop` by its hook, {by_look_s:.1f} s without")  # noqa: T201 - what was measured
         assert home.pve.hooks.phases(home.guest("k8s-1").vmid)[-2:] == ["pre-stop", "post-stop"]
 
+    @pytest.mark.smoke
     def test_a_shutdown_waits_until_its_node_is_drained(self, home: Home, tmp_path: Path) -> None:
         """hook.conf lets pre-stop wait: the pods run elsewhere before anybody asks the guest to go down."""
         name, settings = "k8s-1", tmp_path / "hook.conf"

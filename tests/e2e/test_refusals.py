@@ -31,6 +31,7 @@ CONFLICT = 409
         pytest.param(LabNode.stop_kubelet, LabNode.start_kubelet, id="kubelet-stopped"),
     ],
 )
+@pytest.mark.smoke
 def test_a_silent_node_whose_guest_runs_is_not_fenced(
     lab: Lab,
     operator: Operator,

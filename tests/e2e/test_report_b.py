@@ -67,6 +67,7 @@ def truth(lab: Lab) -> Iterator[None]:
     assert lab.ledger.writes_count
 
 
+@pytest.mark.smoke
 def test_a_paused_node_and_then_another(lab: Lab, operator: Operator, mailbox: Mailbox, site: str) -> None:
     """The report, word for word: k8s-2 is paused, then k8s-3. First the power is cut, then it is fenced."""
     lab.spread_out()
@@ -99,6 +100,7 @@ def served(site: str, path: str) -> str:
         pytest.param(Guest.power_off_inside, id="shut-down-from-inside"),
     ],
 )
+@pytest.mark.smoke
 def test_a_node_whose_guest_ends(lab: Lab, operator: Operator, end: Callable[[Guest], None]) -> None:
     """However it ends: off is off. fencer powers nothing, neither off nor on."""
     name = lab.busiest()
@@ -110,6 +112,7 @@ def test_a_node_whose_guest_ends(lab: Lab, operator: Operator, end: Callable[[Gu
     come_back(lab, operator, name)
 
 
+@pytest.mark.smoke
 def test_a_guest_that_only_reboots_is_left_alone(lab: Lab, operator: Operator) -> None:
     """Quicker than the silence that is waited for: its pods start again in place, its volumes stay."""
     name = lab.busiest()

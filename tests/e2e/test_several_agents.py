@@ -65,6 +65,7 @@ def stops(*those: Agent) -> dict[str, int]:
     return {one.name: len(one.did("StopGuest")) for one in those}
 
 
+@pytest.mark.smoke
 def test_the_holder_is_killed_and_the_other_one_stops_and_fences(
     lab: Lab, agents: Agents, afterwards: ExitStack
 ) -> None:

@@ -136,6 +136,7 @@ def mended(box: Box) -> None:
 fake_only = pytest.mark.parametrize("box", ["fake"], indirect=True)
 
 
+@pytest.mark.smoke
 def test_a_paused_machine_and_then_another(box: Box) -> None:
     """The report, word for word: k8s-2 is paused with VBoxManage, then k8s-3."""
     box.lab.spread_out()

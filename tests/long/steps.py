@@ -32,7 +32,13 @@ def mutants(part: str, site: Site) -> str:
     return do(site, [Part("", (sys.executable, "-m", "tests.long.mutants", part))])
 
 
+def end_to_end(site: Site) -> str:
+    """Run the end-to-end tests, of which the gate has those that are marked `smoke`."""
+    return do(site, [Part("", ("./dev", "test", "tests/e2e"))])
+
+
 _STEPS = (
+    Step("e2e", "every end-to-end test, on a real control plane and real guests", end_to_end),
     Step("pythons", "quick tests on every Python of this machine", pythons.quick),
     Step("seeds", "properties, incidents and random faults with many other seeds", numbers.seeds),
     Step("races", f"each test that races, {numbers.TIMES} times", numbers.races),

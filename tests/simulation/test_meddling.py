@@ -3,6 +3,7 @@
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -22,18 +23,22 @@ from fencer.simulation.worlds import CALM, world_by_seed
 from tests.scenarios.lines import world_lines
 from tests.simulation.test_truth import Witnessed
 
-WORLDS = [world_by_seed(seed, Policy()) for seed in range(1500)]
+
+@cache
+def worlds():
+    """Return many random worlds, which take seconds to draw: not for each worker that only collects."""
+    return [world_by_seed(seed, Policy()) for seed in range(1500)]
 
 
 def test_each_of_its_faults_is_drawn():
-    drawn = Counter(fault.what for world in WORLDS for fault in world.script)
+    drawn = Counter(fault.what for world in worlds() for fault in world.script)
     asked = (What.STARTED_ELSEWHERE, What.STARTED_ABROAD, What.STARTED_ON_OTHER_HOST, What.COPY_DEFINITION)
     asked += (*JOINS, What.JOIN_UNDER_NAME, What.POD_BY_HAND, What.FORCE_DELETE_BLINDLY)
     asked += (What.ATTACH_BY_HAND, What.DETACH_BY_HAND, What.TAINT_IF_OFF, What.UNTAINT_BY_HAND)
     asked += (What.OTHER_TAINT, What.OTHER_TAINT_OFF)
     asked += (What.QMEVENTD_DEAD, What.QMEVENTD_BACK, What.END_AMID_BACKUP)
     assert min(drawn[what] for what in asked) > 3
-    after = {restarts.after for world in WORLDS for restarts in world.restarts}
+    after = {restarts.after for world in worlds() for restarts in world.restarts}
     assert after == {WITH_ITS_HOST, CRASHED, ENDED, SHUT_DOWN}
 
 
@@ -83,7 +88,7 @@ def test_autostart_waits_for_its_host_and_starts_nothing_that_was_started_meanwh
 
 
 def test_a_report_shows_what_starts_by_itself():
-    world = next(world for world in WORLDS if world.restarts)
+    world = next(world for world in worlds() if world.restarts)
     assert any(line.startswith("starts again by itself") for line in world_lines(world))
 
 
@@ -163,7 +168,7 @@ def test_an_agent_is_back_before_a_hypervisor_forgets_what_it_did_not_see():
     """Otherwise nobody could know."""
     forgets = {What.SAVE_TO_FILE, What.HIBERNATE, What.MOVE_OUT, What.MOVE_OUT_LOCKED}
     covered = 0
-    for world in WORLDS:
+    for world in worlds():
         left = next((one.at_s for one in world.script if one.what in forgets), None)
         down = [one for one in world.script if one.what is What.AGENT_KILLED and one.at_s < (left or 0.0)]
         if left is None or not down:
@@ -244,7 +249,7 @@ def test_the_rules_admit_no_other_vm():
 
 
 def test_a_report_shows_which_vms_are_admitted():
-    world = next(world for world in WORLDS if world.shape.admitted == ())
+    world = next(world for world in worlds() if world.shape.admitted == ())
     lines = list(world_lines(world))
     assert "power actions are admitted on the VMs of: no node" in lines
     assert "VMs that are no node's: bystander" in lines

@@ -4,6 +4,9 @@ A lane is a row of end-to-end files that one worker runs one after the other, wi
 libvirtd of its own. They mostly wait, so lanes run beside each other, and beside all other tests. Whoever is
 done with a lane goes on with the rest, a file at a time.
 
+Without a path, only the end-to-end tests that are marked `smoke` are run: all of them took half of the gate's
+time, and are one in a hundred of its tests. `./dev long e2e` runs them all.
+
 A worker that turns to the rest makes room for the lanes: what is kept waiting there is real.
 """
 
@@ -18,6 +21,7 @@ from xdist.workermanage import WorkerController
 
 _TESTS = Path(__file__).parents[1]
 _ROOT = _TESTS.parent
+_END_TO_END = _TESTS / "e2e"
 _POLITE = 4
 """By so much nicer than the lanes, see nice(1)."""
 
@@ -102,7 +106,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
     `-n auto`: one for each lane asked for, and one for the rest. `-n logical`, or no lane: two a processor.
     """
-    paths = [Path(config.invocation_params.dir, asked.partition("::")[0]).resolve() for asked in config.args]
+    paths = _asked_for(config)
     if (len(paths) == 1 and paths[0].is_file()) or not all(path.exists() for path in paths):
         return 0  # a path that is not there is named by pytest itself, by a worker it is not
     asked_for = {
@@ -110,7 +114,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     }
     if not asked_for or config.option.numprocesses == "logical":
         return 2 * (os.cpu_count() or 1)  # half of it is waiting
-    return len(asked_for) + any(not path.is_relative_to(_TESTS / "e2e") for path in paths)
+    return len(asked_for) + any(not path.is_relative_to(_END_TO_END) for path in paths)
 
 
 class Lanes(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist publishes no types
@@ -149,9 +153,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
     return Lanes(config, log)
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say which tests are not run, and how they are."""
+    return None if _chosen(config) else "end to end: those marked smoke; all of them: ./dev test tests/e2e"
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the lanes: they take longest, and what is dealt out last should be short.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out most end-to-end tests unless they were asked for, and begin with those that are left.
+
+    They take longest, and what is dealt out last should be short.
 
     Raises:
         pytest.UsageError: A file would begin an API server wherever it falls.
@@ -159,6 +170,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "bare_api" in getattr(item, "fixturenames", ()) and _file(item) not in _ON_THE_BARE_API:
             raise pytest.UsageError(f"{_file(item)} uses bare_api: add it to _ON_THE_BARE_API in {__file__}")
+    if not _chosen(config):
+        config.hook.pytest_deselected(items=[item for item in items if not _in_the_gate(item)])
+        items[:] = [item for item in items if _in_the_gate(item)]
     items.sort(key=_turn)
 
 
@@ -169,6 +183,23 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     if turned and os.getpriority(os.PRIO_PROCESS, 0) < _POLITE:  # back is a way for root only
         os.setpriority(os.PRIO_PROCESS, 0, _POLITE)
     return (yield)
+
+
+def _chosen(config: pytest.Config) -> bool:
+    """Return whether the command says which tests to run: end-to-end ones by path, or any by an option."""
+    options = config.option
+    return bool(options.keyword or options.markexpr or getattr(options, "lf", False)) or any(
+        path.is_relative_to(_END_TO_END) for path in _asked_for(config)
+    )
+
+
+def _in_the_gate(item: pytest.Item) -> bool:
+    return _file(item) not in _LANE_OF or item.get_closest_marker("smoke") is not None
+
+
+def _asked_for(config: pytest.Config) -> list[Path]:
+    """Return the files and folders on the command line, or the folder that it is called in."""
+    return [Path(config.invocation_params.dir, asked.partition("::")[0]).resolve() for asked in config.args]
 
 
 def _left(unit: dict[str, bool], crashed: str) -> dict[str, bool]:

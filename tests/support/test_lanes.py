@@ -54,6 +54,54 @@ def asked(number: str, *paths: str) -> Any:
     )
 
 
+TWO = """
+import pytest
+
+@pytest.mark.smoke
+def test_kept():
+    pass
+
+def test_left_out():
+    pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("asked_for", "seen"),
+    [
+        ([], "1 passed, 1 deselected"),
+        (["tests"], "1 passed, 1 deselected"),
+        (["tests/e2e"], "2 passed"),
+        (["tests/e2e/test_lab.py"], "2 passed"),
+        (["tests/e2e/test_lab.py::test_left_out"], "1 passed"),
+        (["-k", "left_out"], "1 passed, 1 deselected"),
+        (["-m", "not smoke"], "1 passed, 1 deselected"),
+    ],
+)
+def test_only_end_to_end_tests_that_were_not_asked_for_are_left_out(
+    tmp_path: Path, asked_for: list[str], seen: str
+) -> None:
+    """The gate has those marked smoke; whoever names one gets it, and never a silent "no tests ran"."""
+    checkout = tmp_path / "checkout"
+    for package in ("tests", "tests/support", "tests/e2e"):
+        (checkout / package).mkdir(parents=True)
+        (checkout / package / "__init__.py").touch()
+    (checkout / "tests/support/lanes.py").write_text((TESTS / "support/lanes.py").read_text())
+    (checkout / "tests/e2e/test_lab.py").write_text(TWO)
+    (checkout / "pytest.ini").write_text("[pytest]\nmarkers = smoke\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n0", "-p", "tests.support.lanes", *asked_for],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f" {seen} in " in ran.stdout, ran.stdout + ran.stderr
+    assert ("./dev test tests/e2e" in ran.stdout) == (asked_for in ([], ["tests"]))
+
+
 ONE_DIES = """
 import os
 
