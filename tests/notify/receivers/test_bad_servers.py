@@ -83,6 +83,12 @@ def test_a_name_that_is_none(kind, tmp_path):
     assert str(error).startswith("https://fencer-no-such-host.invalid: its name cannot be resolved: ")
 
 
+def gave_up_in_time(text):
+    """Whether the time that a server was given is all that there was, or what was left of it."""
+    found = re.search(r"no answer within ([0-9.]+) s", text)
+    return found is not None and 0 < float(found[1]) <= SHORT_S
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("what", SLOW)
 def test_a_slow_server_is_left_alone_in_time(standing, tmp_path, kind, what):
@@ -90,9 +96,8 @@ def test_a_slow_server_is_left_alone_in_time(standing, tmp_path, kind, what):
     text = str(refusal(kind, server.url, tmp_path, deadline_s=SHORT_S))
     assert text.startswith(f"{server.url}")
     # A refusal that came is told, although the rest of its text did not.
-    assert " answered 403: no " in text or text.endswith(
-        f"no answer within {SHORT_S:g} s; whether it was taken is not known"
-    )
+    assert " answered 403: no " in text or text.endswith("; whether it was taken is not known")
+    assert " answered 403: no " in text or gave_up_in_time(text)
     assert len(server.requests) == 1
 
 
@@ -110,7 +115,7 @@ def test_a_server_that_does_not_read(tmp_path, kind):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        assert f"no answer within {SHORT_S:g} s" in str(refusal(kind, url, tmp_path, deadline_s=SHORT_S))
+        assert gave_up_in_time(str(refusal(kind, url, tmp_path, deadline_s=SHORT_S)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -353,7 +358,7 @@ def test_a_wrong_certificate_gets_nothing(tmp_path, kind, trusted, name, hours, 
 def test_a_handshake_that_does_not_end(tmp_path, kind):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"https://127.0.0.1:{listener.getsockname()[1]}"
-        assert f"no answer within {SHORT_S:g} s" in str(refusal(kind, url, tmp_path, deadline_s=SHORT_S))
+        assert gave_up_in_time(str(refusal(kind, url, tmp_path, deadline_s=SHORT_S)))
 
 
 def test_a_handshake_that_drips(tmp_path):
@@ -376,7 +381,7 @@ def test_a_handshake_that_drips(tmp_path):
         text = str(refusal("ntfy", url, tmp_path, deadline_s=SHORT_S))
         over.set()
         thread.join(10)
-    assert f"no answer within {SHORT_S:g} s" in text
+    assert gave_up_in_time(text)
 
 
 @pytest.mark.parametrize("status", [200, 403])
