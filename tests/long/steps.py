@@ -37,8 +37,14 @@ def end_to_end(site: Site) -> str:
     return do(site, [Part("", ("./dev", "test", "tests/e2e"))])
 
 
+def slow(site: Site) -> str:
+    """Run the slow tests, of which the gate has those that are marked `smoke`, too."""
+    return do(site, [Part("", ("./dev", "test", "-m", "slow"))])
+
+
 _STEPS = (
     Step("e2e", "every end-to-end test, on a real control plane and real guests", end_to_end),
+    Step("slow", "every test that is slow for another reason", slow),
     Step("pythons", "quick tests on every Python of this machine", pythons.quick),
     Step("seeds", "properties, incidents and random faults with many other seeds", numbers.seeds),
     Step("races", f"each test that races, {numbers.TIMES} times", numbers.races),

@@ -44,7 +44,8 @@ judged = cache(judge)
 def batches():
     """The first seed of each batch; one is enough for each save of a file, and to count coverage by."""
     quick, *further = SEEDS[::BATCH]
-    marks = (pytest.mark.slow, pytest.mark.no_cover)  # the latter: counting takes longer than playing
+    # `no_cover`: counting takes longer than playing.
+    marks = (pytest.mark.slow, pytest.mark.smoke, pytest.mark.no_cover)
     return [quick, *(pytest.param(first, marks=marks) for first in further)]
 
 

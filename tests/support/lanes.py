@@ -4,8 +4,8 @@ A lane is a row of end-to-end files that one worker runs one after the other, wi
 libvirtd of its own. They mostly wait, so lanes run beside each other, and beside all other tests. Whoever is
 done with a lane goes on with the rest, a file at a time.
 
-Without a path, only the end-to-end tests that are marked `smoke` are run: all of them took half of the gate's
-time, and are one in a hundred of its tests. `./dev long e2e` runs them all.
+Without a path, those end-to-end tests and slow ones are left out that are not marked `smoke`: they took most
+of the gate's time, and are one in twenty of its tests. `./dev long e2e slow` runs them.
 
 A worker that turns to the rest makes room for the lanes: what is kept waiting there is real.
 """
@@ -155,12 +155,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Say which tests are not run, and how they are."""
-    return None if _chosen(config) else "end to end: those marked smoke; all of them: ./dev test tests/e2e"
+    return (
+        None
+        if _chosen(config)
+        else "left out: end-to-end and slow tests not marked smoke; for all of them: ./dev long e2e slow"
+    )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out most end-to-end tests unless they were asked for, and begin with those that are left.
+    """Leave out most of what takes long unless it was asked for, and begin with the end-to-end tests.
 
     They take longest, and what is dealt out last should be short.
 
@@ -186,15 +190,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
 
 
 def _chosen(config: pytest.Config) -> bool:
-    """Return whether the command says which tests to run: end-to-end ones by path, or any by an option."""
+    """Return whether the command says which tests to run, by a path or an option."""
     options = config.option
     return bool(options.keyword or options.markexpr or getattr(options, "lf", False)) or any(
-        path.is_relative_to(_END_TO_END) for path in _asked_for(config)
+        _TESTS in path.parents for path in _asked_for(config)
     )
 
 
 def _in_the_gate(item: pytest.Item) -> bool:
-    return _file(item) not in _LANE_OF or item.get_closest_marker("smoke") is not None
+    takes_long = _file(item) in _LANE_OF or item.get_closest_marker("slow") is not None
+    return not takes_long or item.get_closest_marker("smoke") is not None
 
 
 def _asked_for(config: pytest.Config) -> list[Path]:

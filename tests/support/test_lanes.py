@@ -66,20 +66,29 @@ def test_left_out():
 """
 
 
+SLOW = """
+import pytest
+
 @pytest.mark.slow
+def test_of_a_minute():
+    pass
+"""
+
+
 @pytest.mark.parametrize(
     ("asked_for", "seen"),
     [
-        ([], "1 passed, 1 deselected"),
-        (["tests"], "1 passed, 1 deselected"),
+        ([], "1 passed, 2 deselected"),
+        (["tests"], "1 passed, 2 deselected"),
         (["tests/e2e"], "2 passed"),
+        (["tests/core"], "1 passed"),
         (["tests/e2e/test_lab.py"], "2 passed"),
         (["tests/e2e/test_lab.py::test_left_out"], "1 passed"),
-        (["-k", "left_out"], "1 passed, 1 deselected"),
-        (["-m", "not smoke"], "1 passed, 1 deselected"),
+        (["-k", "left_out"], "1 passed, 2 deselected"),
+        (["-m", "not smoke"], "2 passed, 1 deselected"),
     ],
 )
-def test_only_end_to_end_tests_that_were_not_asked_for_are_left_out(
+def test_only_what_takes_long_and_was_not_asked_for_is_left_out(
     tmp_path: Path, asked_for: list[str], seen: str
 ) -> None:
     """The gate has those marked smoke; whoever names one gets it, and never a silent "no tests ran"."""
@@ -87,9 +96,11 @@ def test_only_end_to_end_tests_that_were_not_asked_for_are_left_out(
     for package in ("tests", "tests/support", "tests/e2e"):
         (checkout / package).mkdir(parents=True)
         (checkout / package / "__init__.py").touch()
+    (checkout / "tests/core").mkdir()
+    (checkout / "tests/core/test_long.py").write_text(SLOW)
     (checkout / "tests/support/lanes.py").write_text((TESTS / "support/lanes.py").read_text())
     (checkout / "tests/e2e/test_lab.py").write_text(TWO)
-    (checkout / "pytest.ini").write_text("[pytest]\nmarkers = smoke\n")
+    (checkout / "pytest.ini").write_text("[pytest]\nmarkers =\n  smoke\n  slow\n")
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-n0", "-p", "tests.support.lanes", *asked_for],
         cwd=checkout,
@@ -99,7 +110,7 @@ def test_only_end_to_end_tests_that_were_not_asked_for_are_left_out(
         check=False,
     )
     assert f" {seen} in " in ran.stdout, ran.stdout + ran.stderr
-    assert ("./dev test tests/e2e" in ran.stdout) == (asked_for in ([], ["tests"]))
+    assert ("./dev long e2e slow" in ran.stdout) == (asked_for in ([], ["tests"]))
 
 
 ONE_DIES = """
