@@ -7,7 +7,7 @@ starts machines. All else is real: control plane, ``fencer watch`` as a process,
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -15,7 +15,7 @@ from typing import cast
 import pytest
 
 from tests.e2e.kubelet import LabNode
-from tests.e2e.lab import Lab, Speed, stays
+from tests.e2e.lab import QUICK_KUBELETS, Lab, Speed, stays
 from tests.e2e.operator import Operator
 from tests.e2e.vbox_guests import (
     FakeBootable,
@@ -33,6 +33,12 @@ from tests.support.vbox.machines import real_vbox
 IMPATIENT = Timing(
     node_monitor_grace_s=12, node_monitor_period_s=1, unreachable_toleration_s=5, not_ready_toleration_s=5
 )
+SPEED = Speed(replace(QUICK_KUBELETS, boot_s=12.0))
+"""A machine takes longer to boot than VBoxManage may take to answer.
+
+If its kubelet reported the boot while a reading that says off goes on, fencer would wait for the next report,
+which takes minutes.
+"""
 # Pods that were being deleted before the taint are cleared by Kubernetes' own pod garbage collector, too:
 # later than by fencer as a rule, and sometimes all of them before. Which of the two did it is not asked here.
 FENCE = ["fence/proven_off", "TaintNode", "fenced/pods_cleared"]
@@ -86,11 +92,9 @@ class Box:
         """Bring back what a test that was late left off or paused; fencer, which watches, does the rest."""
         for name, guest in self.host.guests.items():
             state = self.host.vbox.state(guest.machine)
-            if state == "running":
-                continue
             if state == "paused":
                 guest.control("resume")
-            else:
+            elif state != "running":
                 guest.start()
             wait_until(partial(self._is_back, name), f"return of {name}")
 
@@ -105,7 +109,7 @@ def lab_on(host: VBoxGuestHost, folder: Path) -> Iterator[Box]:
         running_control_plane(folder / "cluster", timing=IMPATIENT, flags=flags) as cluster,
         ExitStack() as end,
     ):
-        lab = Lab(cluster, cast("GuestHost", host), Speed())
+        lab = Lab(cluster, cast("GuestHost", host), SPEED)
         end.callback(lab.stop)
         lab.start()
         (folder / "fencer").mkdir()
