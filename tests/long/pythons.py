@@ -25,7 +25,8 @@ def whole(version: str, site: Site) -> str:
     """Run all tests on one Python."""
     if version not in _here():
         raise LeftOut(f"no Python {version} on this machine: install it, so that `./dev pythons` names it")
-    return do(site, [Part("", ("./dev", "test"), {"FENCER_PYTHON": version})])
+    every = ("-m", "slow or not slow")  # without an option, what takes long is left out
+    return do(site, [Part("", ("./dev", "test", *every), {"FENCER_PYTHON": version})])
 
 
 def _here() -> list[str]:
