@@ -154,12 +154,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say which tests are not run, and how they are."""
-    return (
-        None
-        if _chosen(config)
-        else "left out: end-to-end and slow tests not marked smoke; for all of them: ./dev long e2e slow"
-    )
+    """Say which tests are left out, and what runs them."""
+    if _chosen(config):
+        return None
+    return "left out: end-to-end and slow tests that are not marked smoke; ./dev long e2e slow runs them all"
 
 
 @pytest.hookimpl(trylast=True)

@@ -91,7 +91,7 @@ def test_of_a_minute():
 def test_only_what_takes_long_and_was_not_asked_for_is_left_out(
     tmp_path: Path, asked_for: list[str], seen: str
 ) -> None:
-    """The gate has those marked smoke; whoever names one gets it, and never a silent "no tests ran"."""
+    """The gate has those marked smoke. A test that is named is run, and never left out without a word."""
     checkout = tmp_path / "checkout"
     for package in ("tests", "tests/support", "tests/e2e"):
         (checkout / package).mkdir(parents=True)

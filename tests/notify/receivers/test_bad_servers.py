@@ -84,7 +84,7 @@ def test_a_name_that_is_none(kind, tmp_path):
 
 
 def gave_up_in_time(text):
-    """Whether the time that a server was given is all that there was, or what was left of it."""
+    """Return whether the time that a server was given is all that there was, or what was left of it."""
     found = re.search(r"no answer within ([0-9.]+) s", text)
     return found is not None and 0 < float(found[1]) <= SHORT_S
 
