@@ -13,6 +13,14 @@ def examples(enough_count: int = 100) -> int:
     return min(wanted_count, int(os.environ.get("FENCER_EXAMPLES_AT_MOST") or wanted_count))
 
 
+def same_examples() -> bool:
+    """Return whether properties try the same examples each time: where ``FENCER_SAME_EXAMPLES`` is set.
+
+    The gate sets it: a red gate is the change's own. ``./dev test`` and the long run draw others each time.
+    """
+    return bool(os.environ.get("FENCER_SAME_EXAMPLES"))
+
+
 def seeds(variable: str, usual: str) -> range:
     """Return the seeds that an environment variable names (``7`` or ``1-200``), or the usual ones.
 
