@@ -16,7 +16,7 @@ def examples(enough_count: int = 100) -> int:
 def same_examples() -> bool:
     """Return whether properties try the same examples each time: where ``FENCER_SAME_EXAMPLES`` is set.
 
-    The gate sets it: a red gate is the change's own. ``./dev test`` and the long run draw others each time.
+    The gate sets it, so that none fails there by chance. ``./dev test`` and the long run draw others.
     """
     return bool(os.environ.get("FENCER_SAME_EXAMPLES"))
 
